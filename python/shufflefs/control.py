@@ -274,16 +274,16 @@ def attach(path: Path, view: Optional[str] = None) -> Mount:
 
 def is_mounted(path: str) -> bool:
     """Whether the mount table has shufflefs on top at this very path."""
-    kind, real = "", os.path.realpath(path)
-    with open("/proc/self/mountinfo", encoding="utf-8",
-              errors="surrogateescape") as table:
+    kind, real = b"", os.fsencode(os.path.realpath(path))
+    # Bytes, because a line ends at "\n" alone: names may have other breaks.
+    with open("/proc/self/mountinfo", "rb") as table:
         for line in table:
-            left, _, right = line.partition(" - ")
-            place = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)),
-                           left.split(" ")[4])
+            left, _, right = line.partition(b" - ")
+            place = re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]),
+                           left.split(b" ")[4])
             if place == real:
-                kind = right.split(" ")[0]
-    return kind == "fuse.shufflefs"
+                kind = right.split(b" ")[0]
+    return kind == b"fuse.shufflefs"
 
 
 def _has_control(path: str) -> bool:

@@ -45,3 +45,16 @@ def test_a_daemon_that_keeps_its_stderr_keeps_nobody_waiting(source, private):
         [harness.PYTHON, "-B", "-c", CALLER, source], timeout=30,
         env={**ENVIRONMENT, "TMPDIR": str(private)})
     assert done.stdout == "0\n" and list(private.iterdir()) == []
+
+
+def test_a_mount_point_may_have_breaks_of_lines_and_odd_bytes(source, folder,
+                                                              private):
+    """Also one of somebody else, which the mount table shows to all."""
+    for name in (b"a\rb", b"a\x0bb", b"\xc2\x85", "\u2028".encode(), b"\xff"):
+        place = os.fsencode(folder) + b"/" + name
+        os.mkdir(place)
+        with shufflefs.mount(source, os.fsdecode(place), policy="native",
+                             state=folder / "state") as odd:
+            with shufflefs.mount(source, policy="native") as view:
+                assert odd.mounted and view.mounted
+        assert not odd.mounted and not view.mounted
