@@ -30,10 +30,11 @@ def load_image(path: str) -> Any:
 class RankedFolder:
     """The samples of a ranked view, in the order of its epoch.
 
-    `root` is a mount with layout=ranked, or an epoch_path(n, "ranked"). Read
-    it with shuffle=False: the view is shuffled already. Every epoch has other
-    names. So call refresh() after the epoch has advanced and before an
-    iterator is made. A DataLoader with persistent workers keeps the old list.
+    `root` is a view with layout=ranked, or an epoch_path(n, "ranked"). With
+    the key `path` the view is that directory of the mount. Read it with
+    shuffle=False: the view is shuffled already. Every epoch has other names.
+    So call refresh() after the epoch has advanced and before an iterator is
+    made. A DataLoader with persistent workers keeps the old list.
 
     An item is (transform(loader(path)), label). By default the label is the
     index of the sample's folder in `classes`, which are the folders' names,
@@ -76,6 +77,7 @@ class RankedFolder:
             raise ShufflefsError(
                 f"{self.root}: has no ranked names; mount with "
                 "-o layout=ranked, or use epoch_path(n, 'ranked')")
+        self._above = self._path_above(names)
         self.names = names[start:]
 
     def sample(self, index: int) -> str:
@@ -99,12 +101,36 @@ class RankedFolder:
                 "classes")
         return data, self._labels[folder]
 
+    def _path_above(self, names: Sequence[str]) -> str:
+        """What leads from the source to the view, such as `train/`.
+
+        Names say where a sample is in its view. The attribute says where it is
+        in the source.
+        """
+        for name in names:
+            if not _HASHED.match(name):
+                try:
+                    told = self._told(name)
+                except OSError:  # a copy of the view, or another file system
+                    return ""
+                inside = _in_view(name)
+                return told[:-len(inside)] if told.endswith(inside) else ""
+        return ""  # no name needs it
+
     def _path_of(self, name: str) -> str:
         # Names that would be too long or ambiguous carry a hash.
         if _HASHED.match(name):
-            told = os.getxattr(os.path.join(self.root, name), _ATTRIBUTE)
-            return os.fsdecode(told)
-        return name[10:].replace("~", "/")
+            return self._told(name)
+        return self._above + _in_view(name)
+
+    def _told(self, name: str) -> str:
+        return os.fsdecode(
+            os.getxattr(os.path.join(self.root, name), _ATTRIBUTE))
 
     def _folder(self, name: str) -> str:
         return os.path.basename(os.path.dirname(self._path_of(name)))
+
+
+def _in_view(name: str) -> str:
+    """The path in the view of a name without a hash."""
+    return name[10:].replace("~", "/")
