@@ -42,17 +42,41 @@ class OwnedMount(Mount):
     def __exit__(self, kind: Optional[Type[BaseException]],
                  error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        """Unmounts, whatever happened. Detaches the mount if it stays busy."""
+        """Unmounts, whatever happened. Detaches the mount if it stays busy.
+
+        If an exception is on its way, what fails here is logged only.
+        """
         if not self.owned:
             return
-        if not self.mounted:
-            self.tidy()
-            return
         try:
-            self.unmount()
-        except ShufflefsError as busy:
-            self.unmount(lazy=True)
-            _log.warning("%s: detached while in use: %s", self.path, busy)
+            self._leave()
+        except ShufflefsError as failed:
+            if kind is None:
+                raise
+            _log.warning("%s: could not be unmounted: %s", self.path, failed)
+
+    def _leave(self) -> None:
+        if self.mounted:
+            try:
+                super().unmount()
+            except ShufflefsError as busy:
+                if self.mounted:
+                    super().unmount(lazy=True)
+                    _log.warning("%s: detached while in use: %s", self.path,
+                                 busy)
+                else:  # the daemon goes on, as in another mount namespace
+                    _log.warning("%s", busy)
+        self.tidy()
+
+    def undo(self, mounted: bool) -> None:
+        """Unmounts if `mounted`, and tidies, while an exception is raised."""
+        try:
+            if mounted and self.mounted:
+                super().unmount(lazy=True)
+        except ShufflefsError as failed:
+            _log.warning("%s: could not be unmounted: %s", self.path, failed)
+            return
+        self.tidy()
 
     def tidy(self) -> None:
         """Removes the private directory, if any. REQUIRES: unmounted."""
@@ -101,9 +125,7 @@ def mount(source: Path, mountpoint: Optional[Path] = None,
         not_ours = False
         made.wait_until_ready(timeout)
     except BaseException:
-        if made.mounted and not not_ours:
-            made.unmount(lazy=True)
-        made.tidy()
+        made.undo(mounted=not not_ours)
         raise
     return made
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """import shufflefs where a program, a path or an argument is unusual."""
 import os
+import subprocess
 import tempfile
 
 import pytest
@@ -58,3 +59,53 @@ def test_a_mount_point_may_have_breaks_of_lines_and_odd_bytes(source, folder,
             with shufflefs.mount(source, policy="native") as view:
                 assert odd.mounted and view.mounted
         assert not odd.mounted and not view.mounted
+
+
+def test_a_daemon_that_outlives_the_unmount_is_no_failure(source, private,
+                                                          caplog):
+    """A mount namespace that was made meanwhile still has the mount."""
+    if harness.SELF.uid != 0:
+        return
+    with pytest.raises(KeyError, match="mine"):
+        with shufflefs.mount(source, policy="native") as view:
+            other = subprocess.Popen(
+                ["unshare", "-m", "--propagation", "private", "sh", "-c",
+                 "echo there; read end"], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, text=True)
+            assert other.stdout.readline() == "there\n"
+            raise KeyError("mine")
+    other.communicate()
+    assert not view.mounted and list(private.iterdir()) == []
+    assert str(view) in caplog.text
+
+
+@pytest.mark.parametrize("mine", [KeyError("mine"), None])
+def test_an_unmount_that_fails_hides_no_exception(source, private, caplog,
+                                                  monkeypatch, mine):
+    def refuse(*_):
+        raise Error("no way")
+
+    with pytest.raises(KeyError if mine else Error) as raised:
+        with shufflefs.mount(source, policy="native") as view:
+            monkeypatch.setattr("shufflefs.control.run", refuse)
+            if mine:
+                raise mine
+    assert str(raised.value) == (str(mine) if mine else "no way")
+    assert ("no way" in caplog.text) == bool(mine)
+    monkeypatch.undo()
+    view.unmount()
+
+
+def test_an_unmount_that_fails_hides_no_failed_start(source, private, caplog,
+                                                     monkeypatch):
+    def refuse(*_):
+        raise Error("no way")
+
+    monkeypatch.setattr("shufflefs.control.run", refuse)
+    monkeypatch.setattr(shufflefs.Mount, "ready", property(lambda self: False))
+    with pytest.raises(Error, match="not ready"):
+        shufflefs.mount(source, policy="native", timeout=0)
+    assert "no way" in caplog.text
+    monkeypatch.undo()
+    for mountpoint in private.glob("*/mnt"):
+        shufflefs.attach(mountpoint).unmount()
