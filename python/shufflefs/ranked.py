@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import (TYPE_CHECKING, Any, Callable, List, Optional, Sequence,
+                    Tuple)
 
 from .control import Path
 from .errors import ShufflefsError
+
+if TYPE_CHECKING:  # DataLoader asks for this type; nothing imports torch
+    from torch.utils.data import Dataset
+
+    class _Dataset(Dataset[Tuple[Any, Any]]):
+        pass
+else:
+    _Dataset = object
 
 _RANK = re.compile(r"\d{9}~")
 _HASHED = re.compile(r"\d{9}~[0-9a-f]{16}~")
@@ -27,7 +36,7 @@ def load_image(path: str) -> Any:
         return image.convert("RGB")
 
 
-class RankedFolder:
+class RankedFolder(_Dataset):
     """The samples of a ranked view, in the order of its epoch.
 
     `root` is a view with layout=ranked, or an epoch_path(n, "ranked"). With
