@@ -7,7 +7,7 @@ import re
 from typing import (TYPE_CHECKING, Any, Callable, List, Optional, Sequence,
                     Tuple)
 
-from .control import Path
+from .control import Path, absolute
 from .errors import ShufflefsError
 
 if TYPE_CHECKING:  # DataLoader asks for this type; nothing imports torch
@@ -60,7 +60,7 @@ class RankedFolder(_Dataset):
                  target: Optional[Callable[[str], Any]] = None,
                  start: int = 0) -> None:
         """`start` leaves out samples that were read before a checkpoint."""
-        self.root = os.path.abspath(os.fspath(root))
+        self.root = absolute(root)
         self.transform = transform
         self.loader = loader
         self.target = target
@@ -129,7 +129,11 @@ class RankedFolder(_Dataset):
     def _path_of(self, name: str) -> str:
         # Names that would be too long or ambiguous carry a hash.
         if _HASHED.match(name):
-            return self._told(name)
+            try:
+                return self._told(name)
+            except OSError as error:
+                raise ShufflefsError(
+                    f"{self.root}/{name}: {error.strerror}") from error
         return self._above + _in_view(name)
 
     def _told(self, name: str) -> str:

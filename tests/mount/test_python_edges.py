@@ -109,3 +109,96 @@ def test_an_unmount_that_fails_hides_no_failed_start(source, private, caplog,
     monkeypatch.undo()
     for mountpoint in private.glob("*/mnt"):
         shufflefs.attach(mountpoint).unmount()
+
+
+def test_an_interrupt_leaves_no_folder(source, private, monkeypatch):
+    """Wherever it comes, from the first folder to the start."""
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    for place in ("os.chmod", "os.mkdir", "shufflefs.mounting.option_text",
+                  "shufflefs.mounting.run"):
+        with monkeypatch.context() as patch:
+            if place == "os.mkdir":  # mkdtemp calls it, too
+                (private / "made").mkdir()
+                patch.setattr(tempfile, "mkdtemp",
+                              lambda **_: str(private / "made"))
+            patch.setattr(place, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                shufflefs.mount(source, policy="native", allow_other=True)
+        assert list(private.iterdir()) == [], place
+
+
+IGNORER = """
+import signal, sys, threading, shufflefs
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+def job():
+    try:
+        shufflefs.mount(sys.argv[1], policy="fastest")
+    except shufflefs.ShufflefsError as error:
+        print(error)
+    with shufflefs.mount(sys.argv[1], policy="native") as view:
+        print(view.epoch, len(view.token()))
+job()
+thread = threading.Thread(target=job)
+thread.start()
+thread.join()
+"""
+
+
+def test_programs_fail_where_sigchld_is_ignored(source, private):
+    done = harness.run([harness.PYTHON, "-B", "-c", IGNORER, source],
+                       env={**ENVIRONMENT, "TMPDIR": str(private)})
+    with shufflefs.mount(source, policy="native") as view:
+        size = len(view.token())
+    lines = done.stdout.splitlines()
+    assert done.stderr == "" and len(lines) == 4, done
+    for refused, told in zip(lines[::2], lines[1::2]):
+        assert "policy = fastest: must be" in refused
+        assert told.startswith("0 ") and abs(int(told[2:]) - size) < 20
+    assert list(private.iterdir()) == []
+
+
+def test_attach_follows_links_into_a_mount(mounts, source, folder):
+    mount = mounts(source, {"policy": "lirs"})
+    for target in (mount.path, mount.path / "c0",
+                   next((mount.path / "c0").iterdir())):
+        link = folder / f"link-{target.name}"
+        link.symlink_to(target)
+        assert shufflefs.attach(link).epoch == 0
+    (folder / "loop").symlink_to("loop")
+    (folder / "nowhere").symlink_to("absent")
+    for name in ("loop", "nowhere"):
+        with pytest.raises(Error, match="is in no shufflefs mount"):
+            shufflefs.attach(folder / name)
+
+
+def test_epoch_paths_are_those_of_one_view(mounts, folder):
+    source = trees.train_and_val(folder / "source")
+    config = folder / "views.toml"
+    config.write_text('policy = "lirs"\n[[view]]\npath = "train"\n'
+                      '[[view]]\npath = "val"\n')
+    mount = mounts(source, {}, arguments=["--config", config])
+    both = shufflefs.attach(mount.path)
+    with pytest.raises(Error, match="several views; choose one"):
+        both.epoch_path(2)
+    for view in both.status()["views"]:
+        one = shufflefs.attach(mount.path, view["name"])
+        assert os.path.isdir(one.epoch_path(2, "ranked"))
+
+
+def test_what_is_no_argument_is_an_error_of_this_package(mounts, source):
+    view = shufflefs.attach(mounts(source, {"policy": "lirs"}).path)
+    for loss in ("x", None, 10 ** 400):
+        with pytest.raises(Error, match="must be a number"):
+            view.feedback(loss)
+    for wait in (float("inf"), float("nan"), "soon", -1):
+        with pytest.raises(Error, match="wait"):
+            view.unmount(wait=wait)
+    with pytest.raises(Error):
+        view.restore("\ud800")
+    for call in (shufflefs.attach, shufflefs.Mount, shufflefs.RankedFolder,
+                 shufflefs.mount, lambda path: shufflefs.mount(source, path)):
+        with pytest.raises(Error, match="NUL"):
+            call("/a\0b")
+    assert view.mounted
