@@ -45,3 +45,27 @@ def test_the_recipe_for_a_token_sees_a_refusal(mounts, source, page):
     assert damaged != code
     with pytest.raises(OSError, match="Invalid argument"):
         exec(damaged, {"root": mount.path})  # pylint: disable=exec-used
+
+
+def control_lines(page):
+    """The block of a page that shows what to write into control."""
+    text = (ROOT / page).read_text()
+    if page.endswith(".1"):
+        text = text.split(".It Pa control\n")[1].split(".It Pa error\n")[0]
+        return text.split("-compact\n")[1].split(".Ed\n")[0]
+    text = text.split("Lines for `control`")[1]
+    return BLOCK.search(text)[2]
+
+
+@pytest.mark.parametrize("page", ["docs/epochs.md",
+                                  "mount-tools/man/shufflefs.1"])
+def test_the_lines_for_control_are_accepted_as_they_stand(mounts, source, page):
+    lines = control_lines(page)
+    assert lines.count("\n") >= 3
+    mount = mounts(source, {"policy": "native", "epoch.advance": "manual"})
+    assert mount.write_control(lines) is None, mount.read("error")
+    assert mount.view()["epoch"] == 1 and mount.view()["seed"] == 3
+    # What only met accepts is told apart from them.
+    rest = (ROOT / page).read_text().replace(lines, "")
+    assert "feedback = 0.531" in rest
+    assert mount.write_control("feedback = 0.531\n") is not None
