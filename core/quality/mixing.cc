@@ -274,7 +274,7 @@ void SetGrade(MixingReport& report) {
 }  // namespace
 
 bool IsGraded(const MixingReport& report) {
-  return report.samples >= kLeastBatches * report.batch;
+  return report.samples >= 2 && report.samples >= kLeastBatches * report.batch;
 }
 
 std::string GradeLine(const MixingReport& report) {
@@ -282,6 +282,7 @@ std::string GradeLine(const MixingReport& report) {
     return absl::StrCat(absl::string_view(&report.grade, 1), ": ",
                         report.reason);
   }
+  if (report.samples < 2) return absl::StrCat("not graded: ", report.reason);
   return absl::StrCat("not graded: ", report.samples,
                       " samples are fewer than ", kLeastBatches, " batches of ",
                       report.batch);

@@ -38,7 +38,7 @@ class Mount:
 
     def __init__(self, path: Path, view: Optional[str] = None) -> None:
         """`path` is the mount point. attach() also takes a path below it."""
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = absolute(path)
         self.view = view
 
     @property
@@ -111,11 +111,14 @@ class Mount:
     def epoch_path(self, epoch: int, layout: str = "tree") -> str:
         """A path where one epoch stays for ever. `layout`: tree or ranked.
 
-        Any number works. Reading there does not move the live epoch.
+        Any number works. Reading there does not move the live epoch. Raises
+        ShufflefsError if the mount has several views and none was chosen.
         """
         number = _epoch_number(epoch)
         if layout not in ("tree", "ranked"):
             raise ShufflefsError(f"layout {layout!r}: must be tree or ranked")
+        if self.view is None:
+            self._one_view()  # the views of several have their own paths
         return self._file(os.path.join("epoch", str(number), layout))
 
     # What moves it.
@@ -136,7 +139,7 @@ class Mount:
 
         Raises ShufflefsError if it is not finite, or if no policy uses it.
         """
-        self._write("control", f"feedback = {float(loss)}\n")
+        self._write("control", f"feedback = {_number(loss, 'loss')}\n")
 
     # What a checkpoint keeps.
 
@@ -177,7 +180,10 @@ class Mount:
         ShufflefsError, which names the processes. `lazy` detaches the mount
         at once; the daemon ends with the last open file.
         """
-        arguments = ["umount", "--wait", f"{round(wait * 1000)}ms"]
+        seconds = _number(wait, "wait")
+        if not math.isfinite(seconds):
+            raise ShufflefsError(f"wait {wait!r}: must be a finite number")
+        arguments = ["umount", "--wait", f"{round(seconds * 1000)}ms"]
         run("shufflectl", [*arguments, *(["--lazy"] if lazy else []),
                            self.path])
 
@@ -206,23 +212,26 @@ class Mount:
             with open(self._file(name), encoding="utf-8",
                       errors="surrogateescape") as file:
                 return file.read()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise self._explained(error, name) from error
 
     def _write(self, name: str, text: str) -> None:
-        data = os.fsencode(text)
         try:
+            data = os.fsencode(text)
             file = os.open(self._file(name), os.O_WRONLY | os.O_CLOEXEC)
             try:
                 written = os.write(file, data)
             finally:
                 os.close(file)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise self._explained(error, name) from error
         if written != len(data):
             raise ShufflefsError(f"{self._file(name)}: was written in part")
 
-    def _explained(self, error: OSError, name: str) -> ShufflefsError:
+    def _explained(self, error: Union[OSError, ValueError],
+                   name: str) -> ShufflefsError:
+        if isinstance(error, ValueError):  # text that has no bytes
+            return ShufflefsError(f"{self._file(name)!r}: {error}")
         if error.errno == errno.EINVAL:
             why = self._read("error").strip()
             if why:
@@ -251,6 +260,14 @@ class Mount:
         return "is not there"
 
 
+def absolute(path: Path) -> str:
+    """An absolute path. Raises ShufflefsError if no file can have it."""
+    found = os.path.abspath(os.fspath(path))
+    if "\0" in found:
+        raise ShufflefsError(f"{found!r}: a path has no NUL")
+    return found
+
+
 def attach(path: Path, view: Optional[str] = None) -> Mount:
     """The mount at `path`, or the one that `path` lies in.
 
@@ -258,32 +275,40 @@ def attach(path: Path, view: Optional[str] = None) -> Mount:
     views reach all of them. Raises ShufflefsError if there is no mount, or no
     such view.
     """
-    start = os.path.abspath(os.fspath(path))
-    root = start
-    while not _has_control(root):
-        above = os.path.dirname(root)
-        if above == root:
-            raise ShufflefsError(
-                f"{start}: is in no shufflefs mount; mount first, for example "
-                f"with: shufflefs SOURCE {start}")
-        root = above
+    start = absolute(path)
+    root = _mount_above(start)
+    if root is None:  # or it leads into one over a symbolic link
+        root = _mount_above(os.path.realpath(start))
+    if root is None:
+        raise ShufflefsError(
+            f"{start}: is in no shufflefs mount; mount first, for example "
+            f"with: shufflefs SOURCE {start}")
     found = Mount(root, view)
     found.status()
     return found
 
 
+def _mount_above(path: str) -> Optional[str]:
+    while not _has_control(path):
+        above = os.path.dirname(path)
+        if above == path:
+            return None
+        path = above
+    return path
+
+
 def is_mounted(path: str) -> bool:
     """Whether the mount table has shufflefs on top at this very path."""
-    kind, real = "", os.path.realpath(path)
-    with open("/proc/self/mountinfo", encoding="utf-8",
-              errors="surrogateescape") as table:
+    kind, real = b"", os.fsencode(os.path.realpath(path))
+    # Bytes, because a line ends at "\n" alone: names may have other breaks.
+    with open("/proc/self/mountinfo", "rb") as table:
         for line in table:
-            left, _, right = line.partition(" - ")
-            place = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)),
-                           left.split(" ")[4])
+            left, _, right = line.partition(b" - ")
+            place = re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]),
+                           left.split(b" ")[4])
             if place == real:
-                kind = right.split(" ")[0]
-    return kind == "fuse.shufflefs"
+                kind = right.split(b" ")[0]
+    return kind == b"fuse.shufflefs"
 
 
 def _has_control(path: str) -> bool:
@@ -311,3 +336,10 @@ def _epoch_number(epoch: int) -> int:
         raise ShufflefsError(
             f"epoch {epoch!r}: must be a whole number, 0 or more")
     return number
+
+
+def _number(value: float, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ShufflefsError(f"{name} {value!r}: must be a number") from error

@@ -2,14 +2,15 @@
 """Mounting a dataset, and unmounting it at the end."""
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
 import tempfile
 from types import TracebackType
-from typing import Mapping, Optional, Type
+from typing import Mapping, Optional, Sequence, Type
 
-from .control import Mount, Path
+from .control import Mount, Path, absolute
 from .errors import ShufflefsError
 from .keys import merged, option_text
 from .programs import need_program, run
@@ -42,17 +43,51 @@ class OwnedMount(Mount):
     def __exit__(self, kind: Optional[Type[BaseException]],
                  error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        """Unmounts, whatever happened. Detaches the mount if it stays busy."""
+        """Unmounts, whatever happened. Detaches the mount if it stays busy.
+
+        If an exception is on its way, what fails here is logged only.
+        """
         if not self.owned:
             return
-        if not self.mounted:
-            self.tidy()
-            return
         try:
-            self.unmount()
-        except ShufflefsError as busy:
-            self.unmount(lazy=True)
-            _log.warning("%s: detached while in use: %s", self.path, busy)
+            self._leave()
+        except ShufflefsError as failed:
+            if kind is None:
+                raise
+            _log.warning("%s: could not be unmounted: %s", self.path, failed)
+
+    def _leave(self) -> None:
+        if self.mounted:
+            try:
+                super().unmount()
+            except ShufflefsError as busy:
+                if self.mounted:
+                    super().unmount(lazy=True)
+                    _log.warning("%s: detached while in use: %s", self.path,
+                                 busy)
+                else:  # the daemon goes on, as in another mount namespace
+                    _log.warning("%s", busy)
+        self.tidy()
+
+    def start(self, arguments: Sequence[str],
+              timeout: Optional[float]) -> None:
+        """Mounts. Leaves no mount if it raises."""
+        not_ours = self.mounted  # a live mount is refused, a dead one replaced
+        try:
+            run("shufflefs", arguments)
+            not_ours = False
+            self.wait_until_ready(timeout)
+        except BaseException:
+            self._undo(mounted=not not_ours)
+            raise
+
+    def _undo(self, mounted: bool) -> None:
+        """Unmounts if `mounted`, while an exception is raised."""
+        try:
+            if mounted and self.mounted:
+                super().unmount(lazy=True)
+        except ShufflefsError as failed:
+            _log.warning("%s: could not be unmounted: %s", self.path, failed)
 
     def tidy(self) -> None:
         """Removes the private directory, if any. REQUIRES: unmounted."""
@@ -82,45 +117,49 @@ def mount(source: Path, mountpoint: Optional[Path] = None,
     """
     texts = merged(keys, keywords)
     need_program("shufflectl")  # or nothing could unmount
-    private = None
-    if mountpoint is None:
-        private = _private_folder(allow_other)
-        path = os.path.join(private, "mnt")
-        texts.setdefault("state", os.path.join(private, "state"))
-    else:
-        path = os.path.abspath(os.fspath(mountpoint))
-    made = OwnedMount(path, private)
-    options = option_text(texts)
-    arguments = [*(["-o", options] if options else []),
-                 *(["-o", "allow_other"] if allow_other else []),
-                 *(["--config", os.fspath(config)] if config else []),
-                 os.path.abspath(os.fspath(source)), path]
-    not_ours = made.mounted  # a live mount is refused, a dead one replaced
+    private = _private_folder() if mountpoint is None else None
     try:
-        run("shufflefs", arguments)
-        not_ours = False
-        made.wait_until_ready(timeout)
+        if private is not None:
+            path = os.path.join(private, "mnt")
+            state = os.path.join(private, "state")
+            _furnish(private, path, state, allow_other)
+            texts.setdefault("state", state)
+        elif mountpoint is not None:
+            path = os.fspath(mountpoint)
+        made = OwnedMount(path, private)
+        options = option_text(texts)
+        made.start([*(["-o", options] if options else []),
+                    *(["-o", "allow_other"] if allow_other else []),
+                    *(["--config", os.fspath(config)] if config else []),
+                    absolute(source), made.path], timeout)
     except BaseException:
-        if made.mounted and not not_ours:
-            made.unmount(lazy=True)
-        made.tidy()
+        if private is not None:
+            _remove(private)
         raise
     return made
 
 
-def _private_folder(allow_other: bool) -> str:
-    folder = tempfile.mkdtemp(prefix="shufflefs-")
+def _private_folder() -> str:
+    try:
+        return tempfile.mkdtemp(prefix="shufflefs-")
+    except OSError as error:
+        raise ShufflefsError(
+            f"no private directory: {error}; set TMPDIR") from error
+
+
+def _furnish(private: str, mountpoint: str, state: str,
+             allow_other: bool) -> None:
     if allow_other:
-        os.chmod(folder, 0o711)
-    os.mkdir(os.path.join(folder, "mnt"), 0o755)
-    os.mkdir(os.path.join(folder, "state"), 0o700)
-    return folder
+        os.chmod(private, 0o711)
+    os.mkdir(mountpoint, 0o755)
+    os.mkdir(state, 0o700)
 
 
 def _remove(private: str) -> None:
     """Never follows what might still be mounted: mnt must be empty."""
     try:
-        os.rmdir(os.path.join(private, "mnt"))
+        with contextlib.suppress(FileNotFoundError):  # interrupted before
+            os.rmdir(os.path.join(private, "mnt"))
         shutil.rmtree(os.path.join(private, "state"), ignore_errors=True)
         os.rmdir(private)
     except OSError as error:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import subprocess
-from typing import Optional, Sequence
+import tempfile
+from typing import IO, Optional, Sequence
 
 from .errors import ShufflefsError
 
 _log = logging.getLogger("shufflefs")
+# A shell gets exit codes also if its parent ignores SIGCHLD. It writes the code
+# of its words in a last line, without an end.
+_TELLS = '"$0" "$@"; printf "\\n%s" "$?"'
 OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin")
 
 
@@ -47,19 +52,44 @@ def run(name: str, arguments: Sequence[str]) -> str:
     fails.
     """
     program = need_program(name)
+    command = [program, *arguments]
+    if _children_are_ignored():
+        command = ["/bin/sh", "-c", _TELLS, *command]
+    # Files and no pipes: a daemon with log.target=stderr keeps its stderr, and
+    # a pipe would not end before it does.
     try:
-        done = subprocess.run(
-            [program, *arguments], stdin=subprocess.DEVNULL, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            encoding="utf-8", errors="surrogateescape")
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
+            code = subprocess.run(command, check=False, stdout=out, stderr=log,
+                                  stdin=subprocess.DEVNULL).returncode
+            printed, said = _text(out), _text(log)
     except (OSError, ValueError) as error:
         raise ShufflefsError(f"{program}: {error}") from error
-    if done.returncode != 0:
-        said = done.stderr.strip() or f"exit code {done.returncode}"
+    if command[0] != program:
+        printed, _, told = printed.rpartition("\n")
+        code = int(told) if told.isdecimal() else 1
+    if code != 0:
+        said = said.strip() or f"exit code {code}"
         prefix = f"{name}: "
         raise ShufflefsError(
             said[len(prefix):] if said.startswith(prefix) else said)
-    for line in done.stderr.splitlines():
+    for line in said.splitlines():
         warns = line.startswith(f"{name}: warning: ")
         _log.log(logging.WARNING if warns else logging.INFO, "%s", line)
-    return done.stdout
+    return printed
+
+
+def _children_are_ignored() -> bool:
+    """Whether SIGCHLD is ignored. Then the kernel drops all exit codes."""
+    with open("/proc/thread-self/status", encoding="ascii",
+              errors="replace") as status:
+        for line in status:
+            if line.startswith("SigIgn:"):
+                mask = int(line.split()[1], 16)
+                return bool(mask >> (signal.SIGCHLD - 1) & 1)
+    return False
+
+
+def _text(file: IO[bytes]) -> str:
+    """All that a program wrote to a file."""
+    file.seek(0)
+    return file.read().decode("utf-8", "surrogateescape")

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import (TYPE_CHECKING, Any, Callable, List, Optional, Sequence,
+                    Tuple)
 
-from .control import Path
+from .control import Path, absolute
 from .errors import ShufflefsError
+
+if TYPE_CHECKING:  # DataLoader asks for this type; nothing imports torch
+    from torch.utils.data import Dataset
+
+    class _Dataset(Dataset[Tuple[Any, Any]]):
+        pass
+else:
+    _Dataset = object
 
 _RANK = re.compile(r"\d{9}~")
 _HASHED = re.compile(r"\d{9}~[0-9a-f]{16}~")
@@ -27,13 +36,14 @@ def load_image(path: str) -> Any:
         return image.convert("RGB")
 
 
-class RankedFolder:
+class RankedFolder(_Dataset):
     """The samples of a ranked view, in the order of its epoch.
 
-    `root` is a mount with layout=ranked, or an epoch_path(n, "ranked"). Read
-    it with shuffle=False: the view is shuffled already. Every epoch has other
-    names. So call refresh() after the epoch has advanced and before an
-    iterator is made. A DataLoader with persistent workers keeps the old list.
+    `root` is a view with layout=ranked, or an epoch_path(n, "ranked"). With
+    the key `path` the view is that directory of the mount. Read it with
+    shuffle=False: the view is shuffled already. Every epoch has other names.
+    So call refresh() after the epoch has advanced and before an iterator is
+    made. A DataLoader with persistent workers keeps the old list.
 
     An item is (transform(loader(path)), label). By default the label is the
     index of the sample's folder in `classes`, which are the folders' names,
@@ -50,7 +60,7 @@ class RankedFolder:
                  target: Optional[Callable[[str], Any]] = None,
                  start: int = 0) -> None:
         """`start` leaves out samples that were read before a checkpoint."""
-        self.root = os.path.abspath(os.fspath(root))
+        self.root = absolute(root)
         self.transform = transform
         self.loader = loader
         self.target = target
@@ -76,6 +86,7 @@ class RankedFolder:
             raise ShufflefsError(
                 f"{self.root}: has no ranked names; mount with "
                 "-o layout=ranked, or use epoch_path(n, 'ranked')")
+        self._above = self._path_above(names)
         self.names = names[start:]
 
     def sample(self, index: int) -> str:
@@ -99,12 +110,40 @@ class RankedFolder:
                 "classes")
         return data, self._labels[folder]
 
+    def _path_above(self, names: Sequence[str]) -> str:
+        """What leads from the source to the view, such as `train/`.
+
+        Names say where a sample is in its view. The attribute says where it is
+        in the source.
+        """
+        for name in names:
+            if not _HASHED.match(name):
+                try:
+                    told = self._told(name)
+                except OSError:  # a copy of the view, or another file system
+                    return ""
+                inside = _in_view(name)
+                return told[:-len(inside)] if told.endswith(inside) else ""
+        return ""  # no name needs it
+
     def _path_of(self, name: str) -> str:
         # Names that would be too long or ambiguous carry a hash.
         if _HASHED.match(name):
-            told = os.getxattr(os.path.join(self.root, name), _ATTRIBUTE)
-            return os.fsdecode(told)
-        return name[10:].replace("~", "/")
+            try:
+                return self._told(name)
+            except OSError as error:
+                raise ShufflefsError(
+                    f"{self.root}/{name}: {error.strerror}") from error
+        return self._above + _in_view(name)
+
+    def _told(self, name: str) -> str:
+        return os.fsdecode(
+            os.getxattr(os.path.join(self.root, name), _ATTRIBUTE))
 
     def _folder(self, name: str) -> str:
         return os.path.basename(os.path.dirname(self._path_of(name)))
+
+
+def _in_view(name: str) -> str:
+    """The path in the view of a name without a hash."""
+    return name[10:].replace("~", "/")

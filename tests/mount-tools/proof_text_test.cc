@@ -68,6 +68,25 @@ TEST(ProofText, EpochsThatAreAllSkippedProveNothing) {
   EXPECT_EQ(nlohmann::json::parse(ProofJson(result))["proven"], false);
 }
 
+// [S-3.10c] The ledger proves each epoch that was counted.
+TEST(ProofText, AnEpochWithoutReadsProvesItsBijectionOnly) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0)};
+  EXPECT_THAT(ProofText(result),
+              ::testing::EndsWith(
+                  "\nbijection proven, reads not seen: 1 of 1 epoch\n"));
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["proven"], true) << "nothing more can be";
+  EXPECT_EQ(json["reads_not_seen"], 1);
+
+  result.proof.epochs.push_back(Proof(1));
+  result.proof.epochs[0].consumed = 990;
+  EXPECT_THAT(ProofText(result),
+              ::testing::EndsWith(
+                  "\nproven: 0 of 2 epochs, 1 bijection proven but reads not "
+                  "seen, 1 as far as names were opened\n"));
+}
+
 JointEpoch Joint(uint64_t epoch) {
   JointEpoch joint;
   joint.epoch = epoch;
@@ -79,6 +98,7 @@ JointEpoch Joint(uint64_t epoch) {
 TEST(ProofText, WhatNodesSayTogetherHasAVerdict) {
   VerifyResult result;
   result.proof.epochs = {Proof(0)};
+  result.proof.epochs[0].consumed = 1000;
   result.others.push_back({"/b", LedgerProof{.epochs = {Proof(0)}}});
   result.joint = {Joint(0), Joint(1), Joint(2), Joint(3)};
   result.joint[1].consumed = 900;
@@ -143,7 +163,7 @@ TEST(ProofText, OfAReactiveEpochWhatIsMissingIsNamed) {
       "within groups\n"
       "root  epoch 4, brand: nothing recorded as read; pairs one to one within "
       "groups\n"
-      "not proven: 3 of 5 epochs, 1 as far as names were opened\n");
+      "not proven: 2 of 5 epochs, 2 as far as names were opened\n");
   const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
   EXPECT_EQ(json["epochs"][0]["reactive"], true);
   EXPECT_EQ(json["epochs"][0]["first_not_shown"], nullptr);
@@ -178,7 +198,7 @@ TEST(ProofText, TheMeasuresOfEachViewsLastEpochFollow) {
       "within groups; mixing C\n"
       "other  epoch 2, lirs: nothing recorded as read; bijection; mixing C\n"
       "root  epoch 3, lirs: nothing recorded as read; bijection\n"
-      "proven: 4 of 4 epochs\n" +
+      "proven: 2 of 4 epochs, 2 bijections proven but reads not seen\n" +
           absl::StrCat("other  epoch 2 as it is planned:\n", MixingText(report),
                        "root  epoch 1 as it was read:\n",
                        MixingText(*epochs[1].mixing, "the epoch before")));
@@ -240,7 +260,8 @@ TEST(ProofText, WhatIsBrokenIsSaid) {
             "root  epoch 1, lirs: nothing recorded as read; bijection; BROKEN: "
             "the mount shows z\n"
             "BROKEN: ledger: damaged\n"
-            "not proven: 1 of 2 epochs\n");
+            "not proven: 0 of 2 epochs, 1 bijection proven but reads not "
+            "seen\n");
   const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
   EXPECT_EQ(json["proven"], false);
   EXPECT_EQ(json["epochs"][0]["bijection"], false);

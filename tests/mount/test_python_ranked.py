@@ -133,6 +133,32 @@ def test_names_with_a_hash_have_their_label(mounts, folder):
             in data} == {path: path.split("/")[-2] for path in odd}
 
 
+@pytest.mark.parametrize("fixed", [False, True])
+def test_below_path_all_names_say_where_they_are_in_the_source(mounts, folder,
+                                                               fixed):
+    """Names with a hash and without, and files that are in no class."""
+    source = folder / "source"
+    paths = ["train/cat/one.png", "train/cat/a~b.png", "train/dog/two.png",
+             "train/three.png", "train/~four.png", "val/cat/five.png"]
+    for path in paths:
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        (source / path).write_bytes(path.encode())
+    keys = {**RANKED, "path": "train", "substitute": "directory"}
+    mount = mounts(source, keys)
+    root = mount.path / "train"
+    if fixed:
+        root = shufflefs.attach(mount.path).epoch_path(0, "ranked")
+    data = RankedFolder(root)
+    found = [data.sample(index) for index in range(len(data))]
+    assert sorted(found) == sorted(paths[:-1])
+    assert data.classes == ["cat", "dog", "train"]
+    for path, (content, label) in zip(found, data):
+        assert content.decode() == path
+        assert data.classes[label] == path.split("/")[-2]
+    copy = pickle.loads(pickle.dumps(data))
+    assert [copy.sample(index) for index in range(len(copy))] == found
+
+
 def test_a_loader_of_torch_reads_it(view):
     """In a process of its own, as torch is large."""
     code = """

@@ -110,30 +110,56 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
 struct Counts {
   uint64_t proven = 0;
   uint64_t in_part = 0;
+  uint64_t unread = 0;  // only the bijection is proven
   uint64_t skipped = 0;
-  bool any() const { return proven + in_part > 0; }
+  bool any() const { return proven + in_part + unread > 0; }
 };
+
+// Where no open was seen, nothing says that each sample came once. What a
+// reactive epoch shows is proven from its opens.
+bool Unread(const EpochProof& epoch) {
+  return epoch.consumed == 0 && !epoch.begin.reactive;
+}
+
+bool InPart(const EpochProof& epoch) {
+  return epoch.in_part() || epoch.consumed == 0;
+}
 
 Counts CountsOf(const LedgerProof& proof) {
   Counts counts;
   for (const EpochProof& epoch : proof.epochs) {
     if (epoch.broken()) continue;
     ++(!epoch.bijection.ok() ? counts.skipped
-       : epoch.in_part()     ? counts.in_part
+       : Unread(epoch)       ? counts.unread
+       : InPart(epoch)       ? counts.in_part
                              : counts.proven);
   }
   return counts;
 }
 
 std::string CountsText(const Counts& counts, size_t epochs, bool broken) {
-  return absl::StrCat(
-      broken         ? "not proven: "
-      : counts.any() ? "proven: "
-                     : "nothing is proven: ",
-      counts.proven, " of ", epochs, epochs == 1 ? " epoch" : " epochs",
-      counts.in_part == 0
-          ? ""
-          : absl::StrCat(", ", counts.in_part, " as far as names were opened"));
+  const std::string of =
+      absl::StrCat(" of ", epochs, epochs == 1 ? " epoch" : " epochs");
+  const bool bijections_only =
+      !broken && counts.unread > 0 && counts.proven + counts.in_part == 0;
+  if (bijections_only) {
+    return absl::StrCat("bijection proven, reads not seen: ", counts.unread,
+                        of);
+  }
+  std::string text = absl::StrCat(broken         ? "not proven: "
+                                  : counts.any() ? "proven: "
+                                                 : "nothing is proven: ",
+                                  counts.proven, of);
+  if (counts.unread > 0) {
+    absl::StrAppend(&text, ", ", counts.unread,
+                    counts.unread == 1 ? " bijection" : " bijections",
+                    " proven but reads not seen");
+  }
+  if (counts.in_part > 0) {
+    absl::StrAppend(&text, ", ", counts.in_part,
+                    " as far as names were opened");
+  }
+  return text;
 }
 
 // How much of a ledger is proven.
@@ -363,6 +389,7 @@ std::string ProofJson(const VerifyResult& result) {
   ProofObject json = {
       {"proven", result.proven()},
       {"opened_in_part", in_part},
+      {"reads_not_seen", CountsOf(result.proof).unread},
       {"ledger", result.proof.ledger.ok()
                      ? std::string("ok")
                      : std::string(result.proof.ledger.message())},

@@ -288,6 +288,13 @@ TEST(MixingTest, FewBatchesAreNotGraded) {
   EXPECT_TRUE(IsGraded(MeasureMixing(input)));
   EXPECT_EQ(GradeLine(MeasureMixing(input)),
             "A: batches are as mixed as in a full shuffle");
+  const CountingShuffle one(1, 1);
+  input = MixingInput();
+  input.order = &one;
+  input.source_size = 1;
+  EXPECT_FALSE(IsGraded(MeasureMixing(input)));
+  EXPECT_EQ(GradeLine(MeasureMixing(input)),
+            "not graded: fewer than two samples: nothing to mix");
 }
 
 }  // namespace
