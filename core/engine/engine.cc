@@ -466,7 +466,8 @@ void Engine::Stop() {
   pool_->Stop();
   if (job_epochs_ != nullptr) job_epochs_->Stop();
   if (peers_owner_ != nullptr) peers_owner_->Stop();
-  tiers_.Stop();  // before its readers of the source are destroyed
+  bypass_->Stop();  // before any reader: a read that ends begins another one
+  tiers_.Stop();    // before its readers of the source are destroyed
   records_.Stop();
   supplies_.Stop();
   if (const ServedDataset* now = served()) now->plain().Stop();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,8 +113,11 @@ bool Seeks(const DeviceProbe& probe) {
   return probe.device == DeviceKind::kSeekBound;
 }
 
-// A pack from which pools read.
+// A pack from which a pool reads.
 struct SupplyFactory::Pack {
+  // The source of the pool, and each read that is under way, share the staging.
+  bool idle() const { return staging.use_count() == 1; }
+
   SourceDir dir;
   std::shared_ptr<Arena> staging;       // pinned by the reader
   std::unique_ptr<PoolShare> reserved;  // for the staging
@@ -331,6 +336,22 @@ absl::Status SupplyFactory::TakeTier(TierMaker::Wants wants,
   return absl::OkStatus();
 }
 
+void SupplyFactory::DropIdlePacks() {
+  std::vector<std::unique_ptr<Pack>> idle;
+  {
+    MutexLock lock(mu_);
+    const auto first =
+        std::partition(packs_.begin(), packs_.end(),
+                       [](const auto& pack) { return !pack->idle(); });
+    idle.assign(std::make_move_iterator(first),
+                std::make_move_iterator(packs_.end()));
+    packs_.erase(first, packs_.end());
+  }
+  // What the last user did comes before: use_count() alone does not say so.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  // They are destroyed with no lock held, because this waits for threads.
+}
+
 absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
                                      const Dataset& dataset,
                                      Supply::Parts& parts, BinderInput& input) {
@@ -371,6 +392,7 @@ absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
 absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy, const ViewRecords& records) {
+  DropIdlePacks();
   const uint64_t pools = records.pool != nullptr ? 2 : 1;
   Supply::Parts parts;
   parts.memory = MemoryOf(parts_.memory, config, pools);

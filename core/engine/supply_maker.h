@@ -46,8 +46,9 @@ PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools);
 bool Seeks(const DeviceProbe& probe);
 
 // Thread-safe. Owns the readers. Pools that want the source read in the same
-// way share one reader (see Reader). Each pack has one. A reader is made when
-// the first pool needs it.
+// way share one reader (see Reader). Each pool of a pack has one of its own,
+// until no pool uses it and the next pool is made. A reader is made when the
+// first pool needs it.
 class SupplyFactory {
  public:
   struct Parts {
@@ -108,6 +109,8 @@ class SupplyFactory {
   absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> MakeSamplerPrefetcher(
       const PrefetchFacet& requests, std::shared_ptr<const Dataset> dataset,
       bool read_before);
+  // Destroys the readers of packs that no pool uses any more.
+  void DropIdlePacks();
   // Returns a reader of the source. `in_batches` is
   // FileReaderOptions::batch_by_batch.
   FileReader* Reader(bool in_batches);

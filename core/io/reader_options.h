@@ -22,7 +22,8 @@ struct FileReaderOptions {
   // have ended. For disks: with two places to read from at a time, the nearest
   // next file is often behind the head, and each costs a turn of the platter.
   // Pieces of files (FileRead::one_of_many) that are requested while earlier
-  // pieces arrive do not wait for each other.
+  // pieces arrive do not wait for each other. Files on a server, or on another
+  // device than the source, wait for nothing.
   bool batch_by_batch = false;
   // For pieces of files: files on a server stay open between reads, too.
   // Otherwise each is opened anew, which asks the server whether the file

@@ -180,7 +180,7 @@ bool UringReader::Admit() {
     }
     auto slot =
         std::make_unique<Slot>(std::move(next->read), &systems_, options_);
-    if (!next->urgent && !next->cancelled) {
+    if (!next->urgent && !next->cancelled && IsHere(slot->job)) {
       slot->turn = first_turn_ + turns_.size();
       turns_.emplace_back();
       turns_.back().batch = next->batch;
@@ -265,14 +265,17 @@ void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
   }
 }
 
+bool UringReader::IsHere(const ReadJob& job) const {
+  return !remote_ && !job.is_beyond(source_.place().device);
+}
+
 void UringReader::QueueOpen(std::unique_ptr<Slot> slot) {
   if (slot->how.flags == 0) slot->how = source_.HowToRead();
   io_uring_sqe* entry = ring_->Next();
   io_uring_prep_openat2(entry, source_.fd(), slot->job.path().c_str(),
                         &slot->how);
   // A file system mounted below the source may be a server's.
-  ByAnotherThread(remote_ || slot->job.is_beyond(source_.place().device),
-                  entry);
+  ByAnotherThread(!IsHere(slot->job), entry);
   io_uring_sqe_set_data(entry, slot.release());
 }
 

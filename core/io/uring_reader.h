@@ -67,6 +67,8 @@ class UringReader : public FileReader {
   void Go(std::unique_ptr<Slot> slot, ReadJob::Step step);
   // Empty: the ring has to open the file.
   absl::optional<ReadJob::Step> OpenAtOnce(Slot& slot);
+  // Returns whether the file is on the source's own device, and this is local.
+  bool IsHere(const ReadJob& job) const;
   void QueueOpen(std::unique_ptr<Slot> slot);
   // Waits for the read's turn, then queues it.
   void ReadInTurn(std::unique_ptr<Slot> slot);
@@ -92,7 +94,8 @@ class UringReader : public FileReader {
   OpenFiles files_;
   // Files are opened concurrently, so opens end in any order. Their reads begin
   // in the order of the requests. A disk reads adjacent files in one go, but
-  // not backwards.
+  // not backwards. Reads of a server have no turn: an open that hangs there
+  // would stop all others.
   struct Turn {
     uint64_t batch = 0;
     std::unique_ptr<Slot> ready;

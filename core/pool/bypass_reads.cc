@@ -2,6 +2,7 @@
 #include "core/pool/bypass_reads.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -32,32 +33,62 @@ ReadWaiter BypassReads::Clip(uint64_t size, ReadWaiter read) {
   return read;
 }
 
+void BypassReads::Cancel(const ReadWaiter& waiter) const {
+  waiter.done(absl::CancelledError("reads were stopped"));
+  if (stall_ != nullptr) stall_->Leave();
+}
+
 void BypassReads::Read(std::shared_ptr<SampleSource> source, EntryId file,
                        ReadWaiter waiter) {
   if (stall_ != nullptr) stall_->Enter();
+  bool stopped = false;
   {
     MutexLock lock(mu_);
-    waiting_.push_back(Wish{std::move(source), file, std::move(waiter)});
+    stopped = stopped_;
+    if (!stopped) {
+      waiting_.push_back(Wish{std::move(source), file, std::move(waiter)});
+    }
   }
+  if (stopped) return Cancel(waiter);
   Go();
+}
+
+void BypassReads::Stop() {
+  std::deque<Wish> waiting;
+  {
+    MutexLock lock(mu_);
+    stopped_ = true;
+    waiting.swap(waiting_);
+    // They ask a reader for one read, which waits for no device.
+    while (asking_ > 0) asked_.Wait(mu_);
+  }
+  for (const Wish& wish : waiting) Cancel(wish.waiter);
+}
+
+bool BypassReads::TakeNext(Wish& next, std::shared_ptr<MemoryBlock>& memory) {
+  MutexLock lock(mu_);
+  if (waiting_.empty()) return false;
+  const ReadWaiter& waiter = waiting_.front().waiter;
+  // If there is no memory, the read that ends next continues from here.
+  memory = memory_->Allocate(waiter.offset % kReadAlignment + waiter.length);
+  if (memory == nullptr) return false;
+  next = std::move(waiting_.front());
+  waiting_.pop_front();
+  ++asking_;
+  return true;
+}
+
+void BypassReads::Asked() {
+  MutexLock lock(mu_);
+  if (--asking_ == 0) asked_.SignalAll();
 }
 
 void BypassReads::Go() {
   for (;;) {
     Wish next;
     std::shared_ptr<MemoryBlock> memory;
-    uint64_t before = 0;
-    {
-      MutexLock lock(mu_);
-      if (waiting_.empty()) return;
-      const ReadWaiter& waiter = waiting_.front().waiter;
-      before = waiter.offset % kReadAlignment;
-      // If there is no memory, the read that ends next continues from here.
-      memory = memory_->Allocate(before + waiter.length);
-      if (memory == nullptr) return;
-      next = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
+    if (!TakeNext(next, memory)) return;
+    const uint64_t before = next.waiter.offset % kReadAlignment;
     FilePiece piece;
     piece.file = next.file;
     piece.offset = next.waiter.offset - before;
@@ -77,6 +108,7 @@ void BypassReads::Go() {
       self->Go();
     };
     next.source->FetchNow(std::move(piece));
+    Asked();
   }
 }
 

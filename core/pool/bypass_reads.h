@@ -50,8 +50,14 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
   static ReadWaiter Clip(uint64_t size, ReadWaiter read);
 
   // REQUIRES: Prepare returned OK, and waiter.length <= kLongestRead.
+  // After Stop, the answer is Cancelled.
   void Read(std::shared_ptr<SampleSource> source, EntryId file,
             ReadWaiter waiter);
+  // Answers Cancelled to reads that wait for memory. From then on no source is
+  // asked for anything. Call it before you destroy the first reader of a
+  // source: whichever read ends asks the source of the next one. Do not call it
+  // from a `done`.
+  void Stop();
   uint64_t used() const;
 
  private:
@@ -60,7 +66,12 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
     EntryId file;
     ReadWaiter waiter;
   };
+  // Begins the reads that have memory.
   void Go();
+  // Returns false if no read can begin. Otherwise Asked has to follow.
+  bool TakeNext(Wish& next, std::shared_ptr<MemoryBlock>& memory);
+  void Asked();
+  void Cancel(const ReadWaiter& waiter) const;
 
   // Constant after construction.
   const uint64_t bytes_;
@@ -69,6 +80,9 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
   mutable Mutex mu_;
   std::unique_ptr<Arena> memory_ ABSL_GUARDED_BY(mu_);  // null: not prepared
   std::deque<Wish> waiting_ ABSL_GUARDED_BY(mu_);       // for memory
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t asking_ ABSL_GUARDED_BY(mu_) = 0;  // threads that ask a source
+  CondVar asked_;                             // none of them does any more
 };
 
 }  // namespace shufflefs

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include "core/source/source_files.h"
 #include "core/staging/pack/pack_dir.h"
 #include "core/staging/pack/pack_meter.h"
+#include "core/staging/pack/pack_rights.h"
 #include "core/staging/pack/pack_takeup.h"
 
 namespace shufflefs {
@@ -34,25 +34,6 @@ constexpr size_t kSyncedAlone = 64;
 
 uint64_t RoundUp(uint64_t bytes) {
   return (bytes + kPackBlock - 1) / kPackBlock * kPackBlock;
-}
-
-// The mode of the pack's files. If everybody may read every file in the source,
-// everybody may read the pack.
-mode_t ModeFor(const Catalogue& catalogue, absl::Span<const EntryId> entries) {
-  std::vector<bool> open(catalogue.dir_count());
-  for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
-    const DirId dir(d);
-    open[d] = (catalogue.dir_attributes(dir).mode & S_IXOTH) != 0 &&
-              open[d == 0 ? 0 : catalogue.parent(dir).value()];
-    if (d == 0) open[0] = (catalogue.dir_attributes(dir).mode & S_IXOTH) != 0;
-  }
-  for (EntryId entry : entries) {
-    if ((catalogue.attributes(entry).mode & S_IROTH) == 0 ||
-        !open[catalogue.parent(entry).value()]) {
-      return 0600;
-    }
-  }
-  return 0644;
 }
 
 class PackRun {
@@ -99,7 +80,7 @@ class PackRun {
 };
 
 absl::StatusOr<PackResult> PackRun::Run(const std::string& destination) {
-  mode_ = ModeFor(catalogue_, layout_.entries);
+  mode_ = PackModeOf(source_, catalogue_, layout_.entries, options_.threads);
   ASSIGN_OR_RETURN(PackDir dir, PackDir::Open(destination, source_));
   dir_ = std::make_unique<PackDir>(std::move(dir));
   ASSIGN_OR_RETURN(state_, TakeUpPack(*dir_, options_.restart, mode_, layout_));

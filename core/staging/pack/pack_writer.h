@@ -60,8 +60,7 @@ struct PackResult {
 
 // Packs the files of `composition` into `destination`. That must be empty, or
 // missing (then its parent must exist), or hold a pack of the same composition,
-// finished or not. Blocks until done. The pack is readable by everybody if
-// everybody may read every file in it, else by the caller's user alone.
+// finished or not. Blocks until done. PackModeOf says who may read the pack.
 //
 // Every error names the file. Errors of SourceFiles::Read: a file cannot be
 // read, or is no longer the one that the catalogue knows. InvalidArgument: the

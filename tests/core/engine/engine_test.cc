@@ -83,6 +83,26 @@ TEST_F(EngineTest, ServesWithoutState) {
   (*engine)->Stop();  // and again, when it goes
 }
 
+// The reader of the source is gone by then.
+TEST_F(EngineTest, WhoReadsAfterTheEndIsToldSo) {
+  const auto engine = Make(nullptr);
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  const auto served = (*engine)->Load({});
+  ASSERT_TRUE(served.ok()) << served.status();
+  const EntryId file = Name(**served, "train/cat/4.jpg");
+  const auto read = [&] {
+    std::promise<absl::Status> ended;
+    (*served)->plain().Read(
+        file, 0, 100, [&](const absl::StatusOr<absl::Span<const iovec>>& got) {
+          ended.set_value(got.status());
+        });
+    return ended.get_future().get();
+  };
+  EXPECT_EQ(read(), absl::OkStatus());
+  (*engine)->Stop();
+  EXPECT_TRUE(absl::IsCancelled(read()));
+}
+
 TEST_F(EngineTest, TheNextOneGoesOnWithTheEpoch) {
   Epoch left{0};
   {

@@ -5,11 +5,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "core/policy/policy_entry.h"
+#include "core/pool/chunk_map.h"
 #include "core/scan/scan.h"
+#include "core/staging/pack/pack_chunks.h"
+#include "core/staging/pack/pack_writer.h"
 #include "gtest/gtest.h"
 #include "policies/registry.h"
 #include "policies/static_policy.h"
@@ -63,7 +68,8 @@ class SupplyMakerTest : public ::testing::Test {
     parts.devices = devices_.get();
     parts.places = places_.get();
     parts.job_tracker = &job_tracker_;
-    parts.memory = testing_support::TestMemory(MemoryOfAView(config_, Policies()));
+    memory_ = testing_support::TestMemory(MemoryOfAView(config_, Policies()));
+    parts.memory = memory_;
     factory_ = std::make_unique<SupplyFactory>(parts);
   }
   ~SupplyMakerTest() override { factory_->Stop(); }
@@ -75,6 +81,7 @@ class SupplyMakerTest : public ::testing::Test {
   MountConfig config_;
   ViewConfig view_;
   JobTracker job_tracker_;
+  PoolMemory memory_;
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<SupplyFactory> factory_;
 };
@@ -139,6 +146,51 @@ TEST_F(SupplyMakerTest, ASupplyIsReusedWithTheSameKeysOfItsPolicyOnly) {
   EXPECT_EQ(setup_of(first.get())->supply, first->supply);
   view_.policy_options.Set("static.key", 1);
   EXPECT_NE(setup_of(first.get())->supply, first->supply);
+}
+
+// Each has a reader and a part of the memory.
+TEST_F(SupplyMakerTest, APackThatNoPoolUsesIsLetGo) {
+  const TempDir place;
+  const std::string path = place.path() + "/pack";
+  PackComposition composition;
+  composition.chunk_size = 2;
+  composition.chunks = FilesOfChunks(
+      ComposeRandomChunks(dataset_->grouping(), dataset_->key(), 2),
+      dataset_->grouping());
+  const auto written =
+      WritePack(*source_, dataset_->catalogue(), composition, path, {});
+  ASSERT_TRUE(written.ok()) << written.status();
+  view_.policy_options.Set("brand.packed", path);
+  const auto brand = MakePolicy(Policies(), "brand", view_.policy_options);
+  ASSERT_TRUE(brand.ok()) << brand.status();
+  const auto make = [&] {
+    return factory_->maker()(view_, dataset_, **brand, ViewRecords());
+  };
+  const auto first = make();
+  ASSERT_TRUE(first.ok()) << first.status();
+  absl::StatusOr<std::shared_ptr<Supply>> next = make();
+  const auto room = [&] {
+    return (*memory_.pool->Open({.name = "other", .guarantee = 1}))->Room();
+  };
+  const uint64_t before = room();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(next.ok()) << i << " " << next.status();
+    next->reset();
+    next = make();
+  }
+  EXPECT_EQ(room(), before);
+  // The one in use goes on.
+  std::promise<absl::StatusOr<std::string>> got;
+  (*first)->Read(*dataset_->catalogue().FindPath("b.jpg"), 0, 3,
+                 [&](absl::StatusOr<absl::Span<const iovec>> bytes) {
+                   if (!bytes.ok()) return got.set_value(bytes.status());
+                   got.set_value(std::string(
+                       static_cast<const char*>(bytes->front().iov_base),
+                       bytes->front().iov_len));
+                 });
+  const absl::StatusOr<std::string> bytes = got.get_future().get();
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, "xxx");
 }
 
 }  // namespace

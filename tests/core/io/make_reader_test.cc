@@ -2,15 +2,21 @@
 // Which reader is made, and what io_uring alone offers.
 #include "core/io/make_reader.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/fanotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
+#include "core/base/files/unique_fd.h"
 #include "core/io/uring_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -109,6 +115,63 @@ TEST(ThreadReaderTest, MoreThreadsAreStartedWhenAReadWouldWaitForThem) {
   EXPECT_EQ(ThreadsNamed("sfs-read-", 2), 2);
   gate.Open();
   results.Wait(2);
+}
+
+// Opens of a file wait until they are answered. As root.
+class HeldOpens {
+ public:
+  explicit HeldOpens(const std::string& path)
+      : fd_(fanotify_init(FAN_CLASS_CONTENT, O_RDONLY | O_CLOEXEC)) {
+    marked_ =
+        fd_.valid() && fanotify_mark(fd_.get(), FAN_MARK_ADD, FAN_OPEN_PERM,
+                                     AT_FDCWD, path.c_str()) == 0;
+  }
+  bool marked() const { return marked_; }
+  // Waits for one.
+  void WaitForOne() { ASSERT_GT(read(fd_.get(), &event_, sizeof event_), 0); }
+  void LetItGo() {
+    const fanotify_response answer = {event_.fd, FAN_ALLOW};
+    EXPECT_EQ(write(fd_.get(), &answer, sizeof answer), ssize_t{sizeof answer});
+    close(event_.fd);
+  }
+
+ private:
+  const UniqueFd fd_;
+  bool marked_ = false;
+  fanotify_event_metadata event_ = {};
+};
+
+TEST(UringReaderTest, AnOpenOnAnotherDeviceThatHangsStopsNoOther) {
+  TempTree tree;
+  tree.File("far", "content");
+  tree.File("near", "content");
+  const SourceDir source = tree.Source();
+  Results results;
+  const auto reader = UringReader::Make(source, FileReaderOptions());
+  HeldOpens held(tree.At("far"));
+  if (!reader.ok() || !held.marked()) {
+    GTEST_SKIP() << "not allowed here " << reader.status();
+  }
+  const auto submit = [&](int id, const char* path, uint64_t device) {
+    std::vector<FileRead> reads;
+    reads.push_back(results.Read(id, path, 7));
+    reads[0].expected = AttributesOf(tree.At(path));
+    reads[0].expected->device += device;
+    (*reader)->Submit(std::move(reads));
+  };
+  submit(0, "far", 1);
+  held.WaitForOne();
+  submit(1, "near", 0);
+  // Only a failure ends this by the clock.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (results.order().empty() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(results.order(), std::vector<int>{1});
+  held.LetItGo();
+  results.Wait(2);
+  EXPECT_EQ(results.status(1), absl::OkStatus());
+  EXPECT_EQ(ErrorOf(results.status(0)), ESTALE);
 }
 
 class RegisteredMemoryTest : public ::testing::Test {
