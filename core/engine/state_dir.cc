@@ -120,6 +120,12 @@ bool HolderIsDying(const std::string& path) {
   return false;
 }
 
+bool DaemonIsDying(const std::string& path, absl::string_view mount) {
+  std::string own;
+  std::getline(std::ifstream(LockPath(path)), own);
+  return !mount.empty() && own == mount && HolderIsDying(path);
+}
+
 namespace {
 
 // Takes the lock. Blocks while its holder is dying. Returns 0, or an errno:
@@ -147,6 +153,19 @@ void StateDir::SetPassedThrough(bool passed) const {
   const absl::Status done =
       passed ? place.Open(O_WRONLY | O_CREAT).status() : place.Remove();
   if (!done.ok()) Log(LogLevel::kWarning, done.message());
+}
+
+void StateDir::SetMount(absl::string_view mount) const {
+  const std::string line = absl::StrCat(mount, "\n");
+  const bool saved = ftruncate(lock_.get(), 0) == 0 &&
+                     pwrite(lock_.get(), line.data(), line.size(), 0) ==
+                         static_cast<ssize_t>(line.size());
+  if (!saved) {
+    Log(LogLevel::kWarning,
+        ErrnoStatus(errno,
+                    absl::StrCat(LockPath(path()), ": cannot be written"))
+            .message());
+  }
 }
 
 absl::StatusOr<StateDir> StateDir::Open(const std::string& path) {

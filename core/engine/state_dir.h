@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/base/files/owned_dir.h"
 #include "core/base/files/unique_fd.h"
 #include "core/config/config.h"
@@ -54,6 +55,10 @@ inline std::string LockPath(const std::string& path) {
 pid_t HolderOf(const std::string& path);
 // Returns whether this process was killed or ends, and has not ended yet.
 bool HolderIsDying(const std::string& path);
+// Returns whether the daemon of `mount` was killed or ends. `mount` is as in
+// StateDir::SetMount. False if the state at `path` is not known to be that of
+// the mount: then it tells nothing about its daemon.
+bool DaemonIsDying(const std::string& path, absl::string_view mount);
 
 class StateDir {
  public:
@@ -74,6 +79,9 @@ class StateDir {
   bool passed_through() const;
   // Sets this. Logs a line if it cannot be saved.
   void SetPassedThrough(bool passed) const;
+  // Notes in the lock which mount the state serves, in one line that no other
+  // mount ever has. If it cannot be saved, DaemonIsDying is false for it.
+  void SetMount(absl::string_view mount) const;
   // Repeating factors; see saved_factors.h.
   FilePlace learnt() const { return FilePlace(dir_, kLearntFile); }
 

@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -46,6 +48,8 @@ std::string Unescape(absl::string_view text) {
 struct TopMount {
   std::string type;    // "" if there is none
   std::string device;  // MAJOR:MINOR
+  std::string id;
+  std::string source;
 };
 
 // The topmost mount at `mountpoint`. Reads only a table, and does not touch the
@@ -59,10 +63,30 @@ TopMount TopMountAt(const std::string& mountpoint) {
     if (halves.size() != 2) continue;
     const std::vector<std::string> fields = absl::StrSplit(halves[0], ' ');
     if (fields.size() < 5 || Unescape(fields[4]) != mountpoint) continue;
-    top.type = std::vector<std::string>(absl::StrSplit(halves[1], ' '))[0];
-    top.device = fields[2];
+    const std::vector<std::string> rest = absl::StrSplit(halves[1], ' ');
+    top = {rest[0], fields[2], fields[0], rest.size() > 1 ? rest[1] : ""};
   }
   return top;
+}
+
+// The number that no other mount gets until the next boot. 0 if the kernel has
+// none. O_PATH and AT_STATX_DONT_SYNC ask no daemon.
+uint64_t UniqueMountId(const std::string& mountpoint) {
+  constexpr unsigned int kMountIdUnique = 0x4000;  // STATX_MNT_ID_UNIQUE
+  const UniqueFd fd(open(mountpoint.c_str(), O_PATH | O_CLOEXEC));
+  struct statx st = {};
+  if (!fd.valid() || statx(fd.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+                           kMountIdUnique, &st) != 0) {
+    return 0;
+  }
+  return (st.stx_mask & kMountIdUnique) != 0 ? st.stx_mnt_id : 0;
+}
+
+// The numbers of mounts begin anew at each boot.
+std::string BootId() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return id;
 }
 
 // When a daemon is being killed, the kernel closes its mount soon.
@@ -86,6 +110,14 @@ MountState AskMount(const std::string& mountpoint,
     return MountState::kAnswers;
   }
   return IsClosing(number) ? MountState::kDead : MountState::kRefuses;
+}
+
+std::string MountName(const std::string& mountpoint) {
+  const TopMount top = TopMountAt(mountpoint);
+  if (top.type != kType) return "";
+  const uint64_t unique = UniqueMountId(mountpoint);
+  if (unique != 0) return absl::StrCat(BootId(), " ", unique);
+  return absl::StrCat(BootId(), " ", top.device, " ", top.id, " ", top.source);
 }
 
 absl::Status AbortMount(const std::string& mountpoint) {
@@ -122,8 +154,9 @@ absl::Status DetachMount(const std::string& mountpoint) {
                      absl::StrCat("cannot detach the mount at ", mountpoint));
 }
 
-absl::Status ClearDeadMount(const std::string& mountpoint,
-                            const std::function<bool()>& daemon_is_dying) {
+absl::Status ClearDeadMount(
+    const std::string& mountpoint,
+    const std::function<bool(const std::string&)>& daemon_is_dying) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {
     if (TopMountAt(mountpoint).type != kType) return absl::OkStatus();
     switch (AskMount(mountpoint, kPatience)) {
@@ -139,7 +172,7 @@ absl::Status ClearDeadMount(const std::string& mountpoint,
                          ": another user's shufflefs is mounted there; choose "
                          "another mount point"));
       case MountState::kSilent:
-        if (!daemon_is_dying()) {
+        if (!daemon_is_dying(MountName(mountpoint))) {
           return absl::FailedPreconditionError(
               absl::StrCat(mountpoint,
                            ": a shufflefs is mounted there already, and does "

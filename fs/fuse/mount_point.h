@@ -26,6 +26,11 @@ inline constexpr std::chrono::milliseconds kPatience{1000};
 MountState AskMount(const std::string& mountpoint,
                     std::chrono::milliseconds wait);
 
+// Names the topmost shufflefs mount at `mountpoint` as no other mount is named,
+// not even later. Asks no daemon. "" if there is none. Kernels before 6.8 reuse
+// the numbers of mounts, so there the source belongs to the name.
+std::string MountName(const std::string& mountpoint);
+
 // Ends the connection of the topmost shufflefs mount at `mountpoint`: requests
 // that wait for its daemon get an error. Works for root, and for the mounting
 // user if fusectl is mounted. Errors: PermissionDenied; NotFound.
@@ -36,11 +41,13 @@ absl::Status AbortMount(const std::string& mountpoint);
 absl::Status DetachMount(const std::string& mountpoint);
 
 // Detaches a mount at `mountpoint` that a killed daemon left. A mount that does
-// not answer is aborted first if `daemon_is_dying()`. Call it before anything
-// else touches the mount point, or a source that is the same directory. Errors:
-// FailedPrecondition: a live shufflefs is mounted there; those of umount.
-absl::Status ClearDeadMount(const std::string& mountpoint,
-                            const std::function<bool()>& daemon_is_dying);
+// not answer is aborted first if `daemon_is_dying()` of its MountName. Call it
+// before anything else touches the mount point, or a source that is the same
+// directory. Errors: FailedPrecondition: a live shufflefs is mounted there;
+// those of umount.
+absl::Status ClearDeadMount(
+    const std::string& mountpoint,
+    const std::function<bool(const std::string&)>& daemon_is_dying);
 
 }  // namespace shufflefs
 

@@ -236,6 +236,7 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   session.use_epochs = epochs == nullptr || absl::string_view(epochs) != "no";
   if (LeastBacked().has_value()) session.backed = &engine_->source();
   ASSIGN_OR_RETURN(session_, Session::Mount(session));
+  state_.SetMount(MountName(config.mountpoint));
   return absl::OkStatus();
 }
 
@@ -414,8 +415,10 @@ absl::Status CheckMountpoint(const std::string& mountpoint) {
 
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
   ASSIGN_OR_RETURN(KernelSight kernel, KernelSight::Make(config));
-  RETURN_IF_ERROR(ClearDeadMount(config.mountpoint,
-                                 [&] { return HolderIsDying(config.state); }));
+  RETURN_IF_ERROR(
+      ClearDeadMount(config.mountpoint, [&](const std::string& mount) {
+        return DaemonIsDying(config.state, mount);
+      }));
   absl::StatusOr<SourceDir> source = SourceDir::At(config.source);
   if (!source.ok()) {
     return WithNext(source.status(), "name the directory of the dataset");

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import signal
 import subprocess
 
 import pytest
@@ -186,6 +187,32 @@ def test_a_live_mount_is_not_replaced(mounts, source, user):
              if line.startswith("shufflefs: ")]
     assert len(lines) == 1, again.stderr
     assert mount.view()["epoch"] == 0
+
+
+def test_a_mount_that_is_silent_for_a_while_is_not_replaced(mounts, source,
+                                                            folder, user):
+    """Another state says nothing about the daemon of the mount."""
+    mount = mounts(source, MANUAL, user=user)
+    mount.next_epoch()
+    shown = mapping(mount)
+    other = trees.class_folders(folder / "other")
+    trees.give_to(other, user)
+    first = mounts(other, MANUAL, user=user)
+    first.kill()  # its state names a mount that is gone
+    harness.run(["umount", "-l", first.path])
+    mount.process.send_signal(signal.SIGSTOP)
+    try:
+        for state in (first.state, first.state.parent / "unused"):
+            done = harness.run(harness.as_user(user, [
+                harness.shufflefs(), "-f", "-o", f"policy=lirs,state={state}",
+                other, mount.path]), check=False)
+            assert done.returncode == 1, done.stderr
+            assert "does not answer" in done.stderr
+    finally:
+        mount.process.send_signal(signal.SIGCONT)
+    assert harness.mount_types(mount.path) == ["fuse.shufflefs"]
+    assert mount.view()["epoch"] == 1
+    assert mapping(mount) == shown
 
 
 # [S-3.12f] After unmounting, a source that was mounted over is there as

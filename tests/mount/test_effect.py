@@ -78,3 +78,49 @@ def test_an_old_name_of_a_key_works_and_warns(mounts, folder):
     control.write_text('brand.chunks = "random"\n')
     assert 'brand.chunk_layout = "random"' in control.read_text()
     assert "brand.chunks is now called brand.chunk_layout" in mount.log()
+
+
+# [S-3.4a] By default names show other samples only where class folders are
+# proven.
+@pytest.mark.parametrize("way", ["name", "link", "over"])
+def test_a_table_beside_the_source_keeps_names(mounts, folder, way):
+    data = folder / "data"
+    data.mkdir()
+    source = trees.class_folders(data / "train")
+    named = folder / "link" if way == "link" else source
+    if way == "link":
+        named.symlink_to(source)
+    mount = mounts(named, {"policy": "lirs", "seed": 3, "open": "seen"},
+                   mountpoint=source if way == "over" else None)
+    before = trees.contents(source)
+    if way != "over":
+        assert trees.moved(before, trees.contents(mount.path)) > 0
+    mount.unmount()
+    (data / "labels.csv").write_text("name,label\n000001.png,3\n")
+    before = trees.contents(source)
+    for _ in range(2):  # from the saved catalogue
+        mount.start()
+        assert f"{data}/labels.csv may speak" in mount.view()["warnings"][0]
+        assert trees.contents(mount.path) == before
+        done = mount.run([harness.shufflectl(), "verify", mount.path],
+                         check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        mount.unmount()
+    mount.options["substitute"] = "directory"
+    mount.start()
+    assert trees.moved(before, trees.contents(mount.path)) > 0
+    mount.unmount()
+    done = harness.run([harness.shufflectl(), "check", named])
+    assert f"{data}/labels.csv may speak" in done.stdout
+
+
+def test_a_directory_above_that_cannot_be_read_is_told(mounts, folder):
+    closed = folder / "closed"
+    closed.mkdir()
+    source = trees.class_folders(closed / "train")
+    (closed / "labels.csv").write_text("name,label\n")
+    closed.chmod(0o711)
+    mount = mounts(source, {"policy": "lirs"}, user=harness.NOBODY)
+    if harness.NOBODY != harness.SELF:
+        assert mount.log().count(f"{closed}: Permission denied") == 1
+        assert "is not known" in mount.log()

@@ -66,6 +66,17 @@ def test_the_command_reads_a_mount_that_then_is_gone(runner, place):
     assert list(place.iterdir()) == []
 
 
+# [S-3.12m] shufflectl run leaves no mount behind, however its command ends.
+def test_a_place_behind_a_link(runner, place, folder):
+    (folder / "link").symlink_to(place)
+    os.lchown(folder / "link", runner.user.uid, runner.user.gid)
+    runner.environment["XDG_RUNTIME_DIR"] = str(folder / "link")
+    root = runner("sh", "-c", "echo $SHUFFLEFS_MOUNT").stdout.strip()
+    assert root.startswith(f"{place}/")
+    assert harness.mount_types(root) == []
+    assert list(place.iterdir()) == []
+
+
 def test_the_mark_is_replaced_wherever_it_is(runner, place):
     done = runner("echo", "--data={}/a:{}", "--")
     data, rest = done.stdout.split(" ")

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -20,9 +21,14 @@ absl::StatusOr<std::string> MakeIn(const std::string& place) {
   std::string path = place + "/shufflefs-XXXXXX";
   if (mkdtemp(path.data()) == nullptr) return ErrnoStatus(errno, place);
   const absl::Status owned = OwnedDir::Make(path).status();
-  if (owned.ok()) return path;
+  // The kernel's table has mount points without links.
+  const std::unique_ptr<char, decltype(&free)> real(
+      realpath(path.c_str(), nullptr), &free);
+  const absl::Status made =
+      owned.ok() && real == nullptr ? ErrnoStatus(errno, path) : owned;
+  if (made.ok()) return std::string(real.get());
   rmdir(path.c_str());
-  return owned;
+  return made;
 }
 
 }  // namespace

@@ -82,6 +82,22 @@ TEST(StateDir, OneThatIsDyingIsWaitedFor) {
   EXPECT_TRUE(state.ok()) << state.status();
 }
 
+TEST(StateDir, TellsOfTheDaemonOfItsOwnMountOnly) {
+  const TempDir dir;
+  EXPECT_FALSE(DaemonIsDying(dir.path(), "boot 7")) << "no state";
+  {
+    const auto state = StateDir::Open(dir.path());
+    ASSERT_TRUE(state.ok());
+    EXPECT_FALSE(DaemonIsDying(dir.path(), ""));
+    state->SetMount("boot 123456");
+    state->SetMount("boot 7");
+    EXPECT_FALSE(DaemonIsDying(dir.path(), "boot 7"));
+  }
+  EXPECT_TRUE(DaemonIsDying(dir.path(), "boot 7"));
+  EXPECT_FALSE(DaemonIsDying(dir.path(), "boot 123456"));
+  EXPECT_FALSE(DaemonIsDying(dir.path(), ""));
+}
+
 TEST(StateDir, RemembersThatFilesWerePassedThrough) {
   const TempDir dir;
   const auto state = StateDir::Open(dir.path());
