@@ -32,7 +32,7 @@ absl::StatusOr<bool> AbsentOrEmpty(const FilePlace& place) {
 
 }  // namespace
 
-Ledger::Ledger(FilePlace place, Options options, std::unique_ptr<MmapLog> file)
+Ledger::Ledger(FilePlace place, Options options, std::unique_ptr<WordLog> file)
     : place_(std::move(place)), options_(options), file_(std::move(file)) {}
 
 absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(FilePlace place,
@@ -53,7 +53,9 @@ absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(FilePlace place,
     }
     if (!cut.ok() && !absl::IsDataLoss(cut)) return cut;
   }
-  ASSIGN_OR_RETURN(auto file, MmapLog::Open(place, valid_words));
+  // A compaction that was killed left it.
+  place.With(".new").Remove().IgnoreError();
+  ASSIGN_OR_RETURN(auto file, WordLog::Open(place, valid_words));
   if (valid_words == 0) {
     RETURN_IF_ERROR(file->Append(ledger_format::Header()));
   }
@@ -103,6 +105,7 @@ absl::Status Ledger::Append(const Record& record, const Seen& seen) {
         absl::StrCat(place_.path(), ": view ", record.view, " is too many"));
   }
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(file_->CheckStart());
   const uint64_t at = file_->size();
   ASSIGN_OR_RETURN(ledger_format::Words words,
                    ledger_format::Encode(record, at));
@@ -264,6 +267,15 @@ absl::Status Ledger::Compact() {
 }
 
 absl::Status Ledger::CompactNow() {
+  const FilePlace beside = place_.With(".new");
+  RETURN_IF_ERROR(beside.Remove());  // left by a crash
+  const absl::Status done = CompactInto(beside);
+  // What was written of it takes space that the ledger may need.
+  if (!done.ok()) beside.Remove().IgnoreError();
+  return done;
+}
+
+absl::Status Ledger::CompactInto(const FilePlace& beside) {
   uint64_t settled;
   {
     MutexLock lock(mu_);
@@ -272,19 +284,19 @@ absl::Status Ledger::CompactNow() {
   ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(place_));
   LedgerHistory history(options_.keep);
   RETURN_IF_ERROR(reader->Run(history, settled));
-  const FilePlace beside = place_.With(".new");
-  RETURN_IF_ERROR(beside.Remove());  // left by a crash
-  ASSIGN_OR_RETURN(auto fresh, MmapLog::Open(beside, 0));
+  ASSIGN_OR_RETURN(auto fresh, WordLog::Open(beside, 0));
   RETURN_IF_ERROR(fresh->Append(ledger_format::Header()));
   RETURN_IF_ERROR(history.WriteTo(*fresh));
   RETURN_IF_ERROR(fresh->Sync());
 
+  // Frees the space of the old file when the lock is released.
+  std::unique_ptr<WordLog> replaced;
   MutexLock lock(mu_);
   LedgerCopier copier(*fresh);
   RETURN_IF_ERROR(reader->Run(copier, file_->size()));
-  RETURN_IF_ERROR(copier.status());
+  RETURN_IF_ERROR(copier.Finish());
   RETURN_IF_ERROR(fresh->Rename(place_));
-  file_ = std::move(fresh);
+  replaced = std::exchange(file_, std::move(fresh));
   return absl::OkStatus();
 }
 

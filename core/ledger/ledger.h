@@ -4,14 +4,15 @@
 // what was consumed and what was carried. It proves that an epoch was served
 // exactly once.
 //
-// Everything is stored through a shared mapping. A kill -9 loses nothing that
-// an append answered with OK. A crash of the machine may lose the last seconds.
-// Damage is detected by checksums and cut off, never read as something else.
-// Only the last epochs of each view are kept in full.
+// A kill -9 loses nothing that an append answered with OK. A crash of the
+// machine may lose the last seconds. Damage is detected by checksums and cut
+// off, never read as something else. Only the last epochs of each view are kept
+// in full.
 //
-// Thread-safe. An append takes a lock, a checksum and a store, and once in
-// thousands of appends a call that lets the file grow. An append that fails
-// (the disk is full: the errno is in the status) appended nothing.
+// Thread-safe. An append takes a lock, a checksum and a system call. An append
+// that fails has appended nothing. Errors: the errno of a disk that is full or
+// broken; DataLoss if somebody emptied the file (only records that begin a pass
+// look for that).
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_H_
 
@@ -26,8 +27,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "core/base/files/mmap_log.h"
 #include "core/base/files/owned_dir.h"
+#include "core/base/files/word_log.h"
 #include "core/base/mutex.h"
 #include "core/ledger/ledger_format.h"
 #include "core/ledger/ledger_history.h"
@@ -118,10 +119,12 @@ class Ledger {
   uint64_t bytes() const;
 
  private:
-  Ledger(FilePlace place, Options options, std::unique_ptr<MmapLog> file);
+  Ledger(FilePlace place, Options options, std::unique_ptr<WordLog> file);
   // Starts a compaction if one is due and none runs.
   void CompactSoon() ABSL_LOCKS_EXCLUDED(mu_, compactor_mu_);
   absl::Status CompactNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
+  absl::Status CompactInto(const FilePlace& beside)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
   void Runs(const LedgerEpoch& epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Callers pass `{}` for none: clang accepts no default argument here, inside
   // the class.
@@ -142,7 +145,7 @@ class Ledger {
   Mutex compact_mu_;
 
   mutable Mutex mu_;
-  std::unique_ptr<MmapLog> file_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<WordLog> file_ ABSL_GUARDED_BY(mu_);
   // Size after the last compaction, or at one that failed.
   uint64_t compacted_words_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_map<std::string, LedgerState> last_ ABSL_GUARDED_BY(mu_);

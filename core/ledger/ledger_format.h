@@ -10,9 +10,9 @@
 //   zero      nothing was written from here on
 //
 // Both checks are seeded with the word's number in the file, so a word in
-// another place is not accepted. A consumption is a single word, so that noting
-// it is one aligned store. However the process is killed, the word is there or
-// it is not. For the same reason a record's first word is stored last.
+// another place is not accepted. A consumption is a single word. However the
+// process is killed, the word is there or it is not. Of a record of several
+// pages the first word is written last, so the same holds for it.
 //
 // Parsing trusts nothing. Every error says what is wrong; the caller adds file
 // and offset.

@@ -12,6 +12,7 @@ namespace {
 
 // At least this many epochs of a view are kept, however many pairs they have.
 constexpr size_t kAlwaysKept = 2;
+constexpr size_t kCopiedWords = 1 << 16;  // of one append of a copy
 
 uint64_t PairBytes(const LedgerPass& pass) {
   return pass.held.memory_bytes() + pass.shown.memory_bytes();
@@ -19,36 +20,42 @@ uint64_t PairBytes(const LedgerPass& pass) {
 
 }  // namespace
 
+void LedgerCopier::Put(absl::Span<const uint64_t> record) {
+  words_.insert(words_.end(), record.begin(), record.end());
+  if (words_.size() >= kCopiedWords) Finish().IgnoreError();  // see status_
+}
+void LedgerCopier::Add(const absl::StatusOr<ledger_format::Words>& record) {
+  if (record.ok()) Put(*record);
+  if (status_.ok()) status_ = record.status();
+}
+absl::Status LedgerCopier::Finish() {
+  if (status_.ok()) status_ = file_.Append(words_);
+  words_.clear();
+  return status_;
+}
 void LedgerCopier::OnEpoch(const LedgerEpoch& epoch) {
-  if (status_.ok()) status_ = AppendRecord(file_, epoch);
+  Add(ledger_format::Encode(epoch, next()));
 }
 void LedgerCopier::OnConsumed(uint8_t view, uint64_t sample) {
-  if (!status_.ok()) return;
-  status_ =
-      file_.Append(ledger_format::ConsumedWord(view, sample, file_.size()));
+  Put({ledger_format::ConsumedWord(view, sample, next())});
 }
 void LedgerCopier::OnShown(uint8_t view, const CarriedPair& pair) {
-  if (!status_.ok()) return;
-  status_ = file_.Append(ledger_format::ShownRecord(view, pair, file_.size()));
+  Put(ledger_format::ShownRecord(view, pair, next()));
 }
 void LedgerCopier::OnBound(uint8_t view, const PackedPairs& pairs) {
-  if (status_.ok()) status_ = AppendBound(file_, view, pairs);
+  if (Finish().ok()) status_ = AppendBound(file_, view, pairs);
 }
 void LedgerCopier::OnOpens(uint8_t view, const LedgerOpens& opens) {
-  if (!status_.ok()) return;
-  const auto words = ledger_format::EncodeOpens(view, opens, file_.size());
-  status_ = words.ok() ? file_.Append(*words) : words.status();
+  Add(ledger_format::EncodeOpens(view, opens, next()));
 }
 void LedgerCopier::OnContainers(uint8_t view, const LedgerContainers& read) {
-  if (!status_.ok()) return;
-  const auto words = ledger_format::EncodeContainers(view, read, file_.size());
-  status_ = words.ok() ? file_.Append(*words) : words.status();
+  Add(ledger_format::EncodeContainers(view, read, next()));
 }
 void LedgerCopier::OnHold(const LedgerHold& hold) {
-  if (status_.ok()) status_ = AppendRecord(file_, hold);
+  Add(ledger_format::Encode(hold, next()));
 }
 void LedgerCopier::OnSwitch(const LedgerSwitch& change) {
-  if (status_.ok()) status_ = AppendRecord(file_, change);
+  Add(ledger_format::Encode(change, next()));
 }
 
 LedgerHistory::Kept* LedgerHistory::Running(uint8_t view) {
@@ -130,7 +137,7 @@ absl::flat_hash_map<uint8_t, std::string> LedgerHistory::running() const {
   return running;
 }
 
-absl::Status LedgerHistory::WriteTo(MmapLog& file) {
+absl::Status LedgerHistory::WriteTo(WordLog& file) {
   std::vector<std::string> order;
   order.reserve(views_.size());
   for (const auto& [path, epochs] : views_) order.push_back(path);

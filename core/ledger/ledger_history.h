@@ -14,16 +14,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/base/files/mmap_log.h"
+#include "core/base/files/word_log.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/ledger/ledger_reader.h"
 
 namespace shufflefs {
 
-// Appends each record that it visits to `file`, until one append fails.
+// Appends each record that it visits to `file`, many at a time, until one
+// append fails.
 class LedgerCopier : public LedgerVisitor {
  public:
-  explicit LedgerCopier(MmapLog& file) : file_(file) {}
+  explicit LedgerCopier(WordLog& file) : file_(file) {}
 
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
@@ -34,10 +35,17 @@ class LedgerCopier : public LedgerVisitor {
   void OnHold(const LedgerHold& hold) override;
   void OnSwitch(const LedgerSwitch& change) override;
 
-  const absl::Status& status() const { return status_; }
+  // Appends what is left. Returns the first error.
+  absl::Status Finish();
 
  private:
-  MmapLog& file_;
+  // Where the next record will stand.
+  uint64_t next() const { return file_.size() + words_.size(); }
+  void Put(absl::Span<const uint64_t> record);
+  void Add(const absl::StatusOr<ledger_format::Words>& record);
+
+  WordLog& file_;
+  ledger_format::Words words_;  // not appended yet
   absl::Status status_;
 };
 
@@ -68,7 +76,7 @@ class LedgerHistory : public LedgerVisitor {
   absl::flat_hash_map<uint8_t, std::string> running() const;
   // Appends everything kept to `file`. Records that follow those visited can be
   // appended behind it unchanged, because the views' numbers mean the same.
-  absl::Status WriteTo(MmapLog& file);
+  absl::Status WriteTo(WordLog& file);
 
   // The last epoch of a view for which `fits` is true.
   absl::optional<LedgerState> Find(

@@ -111,7 +111,8 @@ void Keep(uint64_t number, std::vector<uint64_t>& evidence) {
 // What was opened in a pass, behind the record that began it.
 template <typename Record>
 absl::Status AppendBehind(const Record& record, const LedgerPass& pass,
-                          MmapLog& file) {
+                          WordLog& file) {
+  RETURN_IF_ERROR(file.CheckStart());
   WordsAt words(file.size());
   RETURN_IF_ERROR(words.Add(ledger_format::Encode(record, words.next())));
   RETURN_IF_ERROR(words.AddOpened(record.view, pass));
@@ -237,18 +238,18 @@ void LedgerPass::Trim() {
   shown.Trim();
 }
 
-absl::Status AppendBound(MmapLog& file, uint8_t view,
+absl::Status AppendBound(WordLog& file, uint8_t view,
                          const PackedPairs& pairs) {
   WordsAt words(file.size());
   RETURN_IF_ERROR(words.AddPairs(view, /*consumed=*/false, pairs));
   return file.Append(words.words());
 }
 
-absl::Status AppendPass(MmapLog& file, const LedgerPass& pass) {
+absl::Status AppendPass(WordLog& file, const LedgerPass& pass) {
   return AppendBehind(pass.begin, pass, file);
 }
 
-absl::Status AppendPass(MmapLog& file, const LedgerHold& hold,
+absl::Status AppendPass(WordLog& file, const LedgerHold& hold,
                         const LedgerPass& pass) {
   return AppendBehind(hold, pass, file);
 }

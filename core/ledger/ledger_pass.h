@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/base/files/mmap_log.h"
+#include "core/base/files/word_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_containers.h"
 #include "core/ledger/ledger_format.h"
@@ -93,19 +93,19 @@ bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b);
 
 // Encodes `record` for the end of `file` and appends it.
 template <typename Record>
-absl::Status AppendRecord(MmapLog& file, const Record& record) {
+absl::Status AppendRecord(WordLog& file, const Record& record) {
   ASSIGN_OR_RETURN(const ledger_format::Words words,
                    ledger_format::Encode(record, file.size()));
   return file.Append(words);
 }
 // The same for pairs that were bound before this pass, or not consumed.
-absl::Status AppendBound(MmapLog& file, uint8_t view, const PackedPairs& pairs);
+absl::Status AppendBound(WordLog& file, uint8_t view, const PackedPairs& pairs);
 // The same for a whole pass, with one bit per sample that was consumed without
 // a name. All its records are one append: the file has the whole pass or
 // nothing of it. REQUIRES: Trim() after its last change.
-absl::Status AppendPass(MmapLog& file, const LedgerPass& pass);
+absl::Status AppendPass(WordLog& file, const LedgerPass& pass);
 // The same for a pass that `hold` began.
-absl::Status AppendPass(MmapLog& file, const LedgerHold& hold,
+absl::Status AppendPass(WordLog& file, const LedgerHold& hold,
                         const LedgerPass& pass);
 
 }  // namespace shufflefs

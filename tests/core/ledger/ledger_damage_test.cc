@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -270,6 +272,51 @@ TEST_F(LedgerDamageTest, AFullDiskFailsTheAppendAndKeepsTheRest) {
   EXPECT_EQ(Read().size(), written + 1);
   // There is space again.
   EXPECT_TRUE(ledger->Consumed(1, written).ok());
+}
+
+// Not even the first word that the disk does not take ends the process.
+TEST_F(LedgerDamageTest, ADiskThatFailsGivesAnErrno) {
+  const auto ledger = Open();
+  ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(0)).ok());
+  ASSERT_TRUE(ledger->Consumed(1, 5).ok());
+  {
+    const FullDisk full(ledger->bytes() + 4);
+    EXPECT_EQ(ErrnoOf(ledger->Consumed(1, 6)), EFBIG);
+    EXPECT_EQ(ErrnoOf(ledger->ConsumedUnder(1, 6, 7)), EFBIG);
+    EXPECT_EQ(ErrnoOf(ledger->BeginEpoch(SomeEpoch(1))), EFBIG);
+  }
+  ASSERT_TRUE(ledger->Consumed(1, 8).ok());
+  EXPECT_THAT(Read(), ::testing::ElementsAre(HasSubstr("epoch"), "consumed 1 5",
+                                             "consumed 1 8"));
+}
+
+TEST_F(LedgerDamageTest, AFileThatSomebodyEmptiedEndsNoDaemon) {
+  const auto ledger = Open();
+  ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(0)).ok());
+  ASSERT_EQ(::truncate(path().c_str(), 0), 0);
+  ledger->Consumed(1, 5).IgnoreError();
+  const absl::Status status = ledger->BeginEpoch(SomeEpoch(1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
+  LedgerState state;
+  state.begin = SomeEpoch(1);
+  EXPECT_EQ(ledger->Adopt(state).code(), absl::StatusCode::kDataLoss);
+}
+
+// What a compaction leaves behind takes space that the ledger needs itself.
+TEST_F(LedgerDamageTest, ACompactionThatFailsOrIsKilledLeavesNoFile) {
+  WriteSome();
+  const std::string beside = path() + ".new";
+  {
+    const auto ledger = Open();
+    const FullDisk full(100);
+    EXPECT_EQ(ErrnoOf(ledger->Compact()), EFBIG);
+    EXPECT_FALSE(std::filesystem::exists(beside));
+  }
+  std::ofstream(beside) << "half of a ledger";
+  Open();
+  EXPECT_FALSE(std::filesystem::exists(beside));
+  EXPECT_EQ(Read().size(), 16);
 }
 
 // Of a pass without its consumed samples a reader would get them again.

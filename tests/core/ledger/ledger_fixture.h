@@ -3,9 +3,6 @@
 #ifndef SHUFFLEFS_TESTS_CORE_LEDGER_LEDGER_FIXTURE_H_
 #define SHUFFLEFS_TESTS_CORE_LEDGER_LEDGER_FIXTURE_H_
 
-#include <signal.h>
-#include <sys/resource.h>
-
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -16,6 +13,7 @@
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_reader.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/full_disk.h"
 #include "tests/core/base/temp_tree.h"
 
 namespace shufflefs::testing_support {
@@ -86,23 +84,6 @@ inline LedgerEpoch SomeEpoch(uint64_t epoch, uint64_t names = 1000) {
   begin.carried = {{1, 2}, {5, 3}};
   return begin;
 }
-
-// While it lives, no file can have more than `bytes`, as if the disk were full.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{bytes, before_.rlim_max};
-    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  }
-  ~FullDisk() { EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before_), 0); }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 class LedgerTest : public ::testing::Test {
  protected:
