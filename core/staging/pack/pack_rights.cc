@@ -24,13 +24,13 @@ bool Has(mode_t mode, mode_t wanted) { return (mode & wanted) == wanted; }
 
 // Returns whether everybody may search a directory and all above it. Walks up
 // by "..", because names may be links.
-bool AllMayReach(int dir) {
+bool AllMayReach(int dir, const OverflowIds& ids) {
   UniqueFd walked;
   struct stat here;
   if (fstat(dir, &here) != 0) return false;
   for (;;) {
     const int fd = walked.valid() ? walked.get() : dir;
-    if (!Has(ModeWithinAclAt(fd, ".", here.st_mode, here.st_uid), kAllSearch)) {
+    if (!Has(ShownModeAt(fd, ".", here, ids), kAllSearch)) {
       return false;
     }
     UniqueFd up(openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -86,8 +86,12 @@ class RightsOfAll {
       for (uint64_t i = begin; i < end && open; ++i) {
         const FileAttributes known = AttributesOf(i);
         const std::string path = PathOf(i);
-        if (!Has(ModeWithinAclAt(source_.fd(), path.c_str(), known.mode,
-                                 known.uid),
+        struct stat found = {};
+        found.st_mode = known.mode;
+        found.st_uid = known.uid;
+        found.st_gid = known.gid;
+        if (!Has(ShownModeAt(source_.fd(), path.c_str(), found,
+                             source_.overflow_ids()),
                  Wanted(i))) {
           open = false;
         }
@@ -122,7 +126,8 @@ class RightsOfAll {
 mode_t PackModeOf(const SourceDir& source, const Catalogue& catalogue,
                   absl::Span<const EntryId> entries, int threads) {
   const RightsOfAll rights(source, catalogue, entries);
-  const bool open = rights.ModesAreOpen() && AllMayReach(source.fd()) &&
+  const bool open = rights.ModesAreOpen() &&
+                    AllMayReach(source.fd(), source.overflow_ids()) &&
                     rights.ListsAreOpen(threads);
   return open ? 0644 : 0600;
 }
