@@ -5,6 +5,7 @@
   pages.py
 
 README.md has at most 180 lines, and its best figures are in docs/benchmarks.md.
+What it says of brand on hard disks is the range of the table there.
 Every relative link, and every anchor in it, leads somewhere. docs/README.md
 lists every page of docs. docs/troubleshooting.md quotes messages that exist.
 The diagram is what its script makes. Whatever names the version names that of
@@ -77,6 +78,22 @@ def readme_faults():
             yield f"README.md: {figure} is not in docs/benchmarks.md"
 
 
+def range_faults():
+    """Of brand as it lies, over all rows of hard disks."""
+    benchmarks = (ROOT / "docs/benchmarks.md").read_text()
+    table = benchmarks.split("\n## brand: ")[1].split("\n| ")[1:]
+    table = "| " + "\n| ".join(table).split("\n\n")[0]
+    head, *rows = re.findall(r"^\| (.*) \|$", table, re.MULTILINE)
+    column = head.split(" | ").index("brand, as it lies")
+    gains = [float(re.search(r"\*\*([0-9.]+)x", row.split(" | ")[column])[1])
+             for row in rows if row.startswith("hdd")]
+    told = re.search(r"policy=brand DATA MNT` \| ([^|]*) on a hard disk \|",
+                     (ROOT / "README.md").read_text())[1]
+    found = f"{min(gains):.1f}x to {max(gains):.1f}x"
+    if told != found:
+        yield f"README.md: brand gains {told}, but docs/benchmarks.md has {found}"
+
+
 def sources():
     """All C++ but tests, with literals that were broken into lines whole."""
     return "".join(re.sub(r'"\s*\n\s*"', "", file.read_text())
@@ -127,8 +144,8 @@ def diagram_faults():
 def main():
     if len(sys.argv) > 1:
         sys.exit(__doc__)
-    checks = (broken_links, unlisted_pages, readme_faults, unknown_messages,
-              version_faults, diagram_faults)
+    checks = (broken_links, unlisted_pages, readme_faults, range_faults,
+              unknown_messages, version_faults, diagram_faults)
     faults = [fault for check in checks for fault in check()]
     print("\n".join(faults) or f"{len(pages())} pages, nothing wrong")
     sys.exit(1 if faults else 0)
