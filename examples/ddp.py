@@ -5,6 +5,9 @@
   shufflefs -o policy=lirs,layout=ranked,epoch.advance=manual DATA MNT
   torchrun --nproc_per_node 2 examples/ddp.py MNT [--epochs 2]
 
+Debian 12's torchrun ends with an AttributeError in to_map. It starts with
+--redirects 1 --tee 1, which copies the output to files, too.
+
 The view is shuffled: the sampler only deals its names to the ranks. Each node
 has a mount of its own, which its first rank moves.
 """

@@ -11,7 +11,8 @@
 # folder examples is: Slurm runs a copy of this script.
 #
 # More nodes: raise --nodes, and give torchrun --nnodes and a rendezvous in the
-# place of --standalone. Each node mounts for itself.
+# place of --standalone. Each node mounts for itself. Debian 12's torchrun needs
+# --redirects 1 --tee 1, too.
 set -euo pipefail
 data=${1:?usage: sbatch examples/slurm.sh DATA [EPOCHS]}
 

@@ -41,7 +41,7 @@ quickstart_packages=(
 )
 
 usage() {
-  sed -n '4,10s/^# \{0,1\}//p' "$0"
+  sed -n '4,11s/^# \{0,1\}//p' "$0"
 }
 
 installed() {

@@ -14,8 +14,8 @@
 int main(int argc, char** argv) try {
   // SIGPIPE keeps its default action: `shufflectl order | head` ends silently.
   shufflefs::CommandContext context;
-  // If the working directory is gone, "/" is used: commands with absolute paths
-  // still work.
+  // If nobody can name the working directory, "/" is used: commands with
+  // absolute paths still work.
   context.cwd = shufflefs::WorkingDirectory().value_or("/");
   context.out = &std::cout;
   context.err = &std::cerr;

@@ -402,6 +402,13 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
     return absl::InvalidArgumentError(absl::StrCat(
         key, ": \"", value, "\" is not a size (examples: 512M, 8GiB)"));
   }
+  // -o and files of keys make paths absolute. The control file cannot.
+  const bool relative = option->kind == ValueKind::kPath && key != "path" &&
+                        !value.empty() && !absl::StartsWith(value, "/");
+  if (relative) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        key, " = ", value, ": must be ", option->values, ", and absolute"));
+  }
   const std::string nearest = NearestValue(*option, value);
   return absl::InvalidArgumentError(absl::StrCat(
       key, " = ", value, ": must be ", option->values,

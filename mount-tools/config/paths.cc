@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -43,8 +45,18 @@ std::string DirName(absl::string_view path) {
 absl::StatusOr<std::string> WorkingDirectory() {
   // Without a buffer, glibc allocates one that is long enough.
   const std::unique_ptr<char, decltype(&free)> path(getcwd(nullptr, 0), &free);
-  if (path == nullptr) return ErrnoStatus(errno, "working directory");
-  return std::string(path.get());
+  if (path != nullptr) return std::string(path.get());
+  const int error = errno;
+  // Of a directory that was deleted this is "/its/path (deleted)". Absolute
+  // paths do not need it, and below it there is nothing.
+  std::error_code none;
+  const std::string was =
+      std::filesystem::read_symlink("/proc/self/cwd", none).string();
+  if (error == ENOENT && absl::EndsWith(was, " (deleted)") &&
+      !std::filesystem::exists(was, none)) {
+    return was;
+  }
+  return ErrnoStatus(error, "working directory");
 }
 
 }  // namespace shufflefs

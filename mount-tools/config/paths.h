@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Path arithmetic on names only. Nothing here asks the file system, so a dead
-// mount in the path does no harm.
+// Path arithmetic on names only. But for WorkingDirectory, nothing here asks
+// the file system, so a dead mount in the path does no harm.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_PATHS_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CONFIG_PATHS_H_
 
@@ -19,7 +19,8 @@ std::string AbsolutePath(absl::string_view path, absl::string_view base);
 // The part of `path` before its last slash. "." if there is none.
 std::string DirName(absl::string_view path);
 
-// The working directory. Errors: errno of getcwd.
+// The working directory. If it was deleted, a path below which there is
+// nothing: absolute paths do not need it. Errors: errno of getcwd.
 absl::StatusOr<std::string> WorkingDirectory();
 
 }  // namespace shufflefs

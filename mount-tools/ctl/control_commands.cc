@@ -65,8 +65,13 @@ class ControlCommand : public Command {
     const auto is_mount = [&](const std::string& word) {
       return !IsValue(word) && IsMountpoint(AbsolutePath(word, context.cwd));
     };
-    ASSIGN_OR_RETURN(const ControlWords words,
-                     SplitControlWords(words_, is_mount));
+    const absl::StatusOr<ControlWords> split =
+        SplitControlWords(words_, is_mount);
+    if (!split.ok()) {
+      return WithNext(split.status(),
+                      absl::StrCat("see shufflectl ", name(), " --help"));
+    }
+    const ControlWords& words = *split;
     RETURN_IF_ERROR(TakeMountpoint(words, choice_));
     ASSIGN_OR_RETURN(const std::string control, ControlText(words));
     RETURN_IF_ERROR(WriteAndShow(control, context));
@@ -155,10 +160,13 @@ class PolicyCommand : public ControlCommand {
     return PolicyControlText(words.value, words.settings);
   }
   std::string Choices() const override {
-    std::string choices = "  auto    chooses by what it finds\n";
+    std::string choices;
+    const auto add = [&](absl::string_view policy, absl::string_view help) {
+      absl::StrAppendFormat(&choices, "  %-11s  %s\n", policy, help);
+    };
+    add("auto", "chooses by what it finds");
     for (absl::string_view policy : PolicyNames()) {
-      absl::StrAppendFormat(&choices, "  %-7s %s\n", policy,
-                            PolicyHelp(policy));
+      add(policy, PolicyHelp(policy));
     }
     return choices;
   }
@@ -213,8 +221,8 @@ absl::StatusOr<ControlWords> SplitControlWords(
     }
   }
   if (plain.size() > 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        plain[2], ": was not expected; see shufflectl policy --help"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(plain[2], ": was not expected"));
   }
   const bool path_first =
       plain.size() == 2 ||

@@ -111,6 +111,12 @@ absl::Status ApplyKey(absl::string_view key, std::string value,
   return absl::OkStatus();
 }
 
+bool IsPolicy(absl::string_view word) {
+  MountConfig mount;
+  ViewConfig view;
+  return FindOption("policy")->Set(word, mount, view);
+}
+
 absl::Status ApplyWord(absl::string_view word, absl::string_view cwd,
                        MountConfig& config) {
   if (IsIgnored(word)) return absl::OkStatus();
@@ -128,6 +134,10 @@ absl::Status ApplyWord(absl::string_view word, absl::string_view cwd,
                     std::string(word.substr(equals + 1)), cwd, config);
   }
   const Option* option = FindOption(word);
+  if (option == nullptr && IsPolicy(word)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "no such key: ", word, "; did you mean policy=", word, "?"));
+  }
   if (option == nullptr) return NoSuchKey(word);
   return absl::InvalidArgumentError(
       absl::StrCat(word, ": needs a value: must be ", option->values));

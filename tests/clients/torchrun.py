@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What torchrun does on one node; Debian's does not start with its Python.
+"""What torchrun does on one node, and starts without options on Debian, too.
 
   torchrun.py --standalone --nproc_per_node N SCRIPT [ARGUMENT...]
 

@@ -5,8 +5,11 @@
   pages.py
 
 README.md has at most 180 lines, and its best figures are in docs/benchmarks.md.
+What it says of brand on hard disks is the range of the table there.
 Every relative link, and every anchor in it, leads somewhere. docs/README.md
 lists every page of docs. docs/troubleshooting.md quotes messages that exist.
+docs/monitoring.md explains each word that the status has for the end of an
+epoch.
 The diagram is what its script makes. Whatever names the version names that of
 CMakeLists.txt.
 """
@@ -77,6 +80,22 @@ def readme_faults():
             yield f"README.md: {figure} is not in docs/benchmarks.md"
 
 
+def range_faults():
+    """Of brand as it lies, over all rows of hard disks."""
+    benchmarks = (ROOT / "docs/benchmarks.md").read_text()
+    table = benchmarks.split("\n## brand: ")[1].split("\n| ")[1:]
+    table = "| " + "\n| ".join(table).split("\n\n")[0]
+    head, *rows = re.findall(r"^\| (.*) \|$", table, re.MULTILINE)
+    column = head.split(" | ").index("brand, as it lies")
+    gains = [float(re.search(r"\*\*([0-9.]+)x", row.split(" | ")[column])[1])
+             for row in rows if row.startswith("hdd")]
+    told = re.search(r"policy=brand DATA MNT` \| ([^|]*) on a hard disk \|",
+                     (ROOT / "README.md").read_text())[1]
+    found = f"{min(gains):.1f}x to {max(gains):.1f}x"
+    if told != found:
+        yield f"README.md: brand gains {told}; docs/benchmarks.md has {found}"
+
+
 def sources():
     """All C++ but tests, with literals that were broken into lines whole."""
     return "".join(re.sub(r'"\s*\n\s*"', "", file.read_text())
@@ -93,6 +112,35 @@ def unknown_messages():
             for part in re.split(r"…|KEY = VALUE|MNT", message):
                 if part.strip() not in others and part.strip() not in code:
                     yield f"{page.relative_to(ROOT)}: {message} is no message"
+
+
+def verdict_faults():
+    """The tables of docs/monitoring.md have each word for the end of an epoch.
+    """
+    def body(file, function):
+        text = (ROOT / file).read_text()
+        return re.split(rf"(?m)^\w.*\b{function}\(", text)[1].split("\n}")[0]
+
+    detector = "core/epoch/epoch_detector.cc"
+    decision = (ROOT / "core/job_epochs/epoch_decision.cc").read_text()
+    returned = r'return "(\w+)"'
+    known = {
+        "epoch_verdict": {
+            *re.findall(r"'(\w)'", body(detector, "TestWindows")),
+            *re.findall(r"Declare\('(\w)'", (ROOT / detector).read_text()),
+            *re.findall(returned, body("core/view/epoch_controller.cc",
+                                       "VerdictName")),
+            *re.findall(r'verdict_ = "(\w+)"', decision)},
+        "epoch_hold_reason": set(
+            re.findall(returned, body(detector, "HoldReasonName")))}
+    page = (ROOT / "docs/monitoring.md").read_text()
+    for field, words in known.items():
+        table = page.split(f"\n| `{field}` | ")[-1].split("\n\n")[0]
+        cells = [row.split(" | ")[0] for row in table.split("\n")[2:]]
+        listed = set(re.findall(r"`(\w+)`", " ".join(cells)))
+        if listed != words:
+            yield (f"docs/monitoring.md: {field}: has {sorted(listed)}, but "
+                   f"the code has {sorted(words)}")
 
 
 # Where the version is written, but for CMakeLists.txt.
@@ -127,8 +175,9 @@ def diagram_faults():
 def main():
     if len(sys.argv) > 1:
         sys.exit(__doc__)
-    checks = (broken_links, unlisted_pages, readme_faults, unknown_messages,
-              version_faults, diagram_faults)
+    checks = (broken_links, unlisted_pages, readme_faults, range_faults,
+              unknown_messages, verdict_faults, version_faults,
+              diagram_faults)
     faults = [fault for check in checks for fault in check()]
     print("\n".join(faults) or f"{len(pages())} pages, nothing wrong")
     sys.exit(1 if faults else 0)

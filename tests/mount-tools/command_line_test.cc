@@ -206,6 +206,8 @@ TEST(CommandLine, WrongUsageSaysWhat) {
   EXPECT_EQ(LineError({"a", "b", "-o", "policy=mte"}),
             "-o: policy = mte: must be auto, native, lirs, brand, "
             "met, reimu, clairvoyant, window or static; did you mean met?");
+  EXPECT_EQ(LineError({"a", "b", "-o", "lirs"}),
+            "-o: no such key: lirs; did you mean policy=lirs?");
   EXPECT_EQ(LineError({"a", "b", "-o", "seeds=1"}),
             "-o: no such key: seeds; did you mean seed?");
   EXPECT_EQ(LineError({"a", "b", "-o", "allow_othr"}),

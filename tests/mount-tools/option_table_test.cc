@@ -325,8 +325,9 @@ TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
                            ": must be k/n, two whole numbers from 1 to 65536, "
                            "k at most n"));
   }
-  EXPECT_EQ(Set("brand.packed", "here"),
-            "brand.packed = here: must be the path of a directory");
+  EXPECT_EQ(
+      Set("brand.packed", "here"),
+      "brand.packed = here: must be the path of a directory, and absolute");
   EXPECT_EQ(Set("pair", ""), "pair = : must be stem or off");
   EXPECT_EQ(Set("wait", "2h"),
             "wait = 2h: must be a time such as 500ms or 10s, at most 1h");
@@ -406,6 +407,8 @@ TEST(OptionTable, AWrongValueChangesNothing) {
 
 TEST(OptionTable, AnUnknownKeySuggestsTheNearest) {
   EXPECT_EQ(Set("polcy", "lirs"), "no such key: polcy; did you mean policy?");
+  EXPECT_EQ(Set("groups", "folds.tsv"),
+            "groups = folds.tsv: must be the path of a file, and absolute");
   EXPECT_EQ(Set("page", "4KiB"), "no such key: page; did you mean lirs.page?");
   EXPECT_EQ(Set("advance", "auto"),
             "no such key: advance; did you mean epoch.advance?");

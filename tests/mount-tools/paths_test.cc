@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "tests/mount-tools/temp_dir.h"
+
 namespace shufflefs {
 namespace {
 
@@ -27,6 +31,20 @@ TEST(Paths, WorkingDirectoryIsAbsolute) {
   const absl::StatusOr<std::string> path = WorkingDirectory();
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(path->front(), '/');
+}
+
+// A relative path is then one that does not exist, and no other directory's.
+TEST(Paths, AWorkingDirectoryThatWasDeletedHasAName) {
+  const auto before = std::filesystem::current_path();
+  const TempDir dir;
+  const auto gone = std::filesystem::canonical(dir.path()) / "gone";
+  std::filesystem::create_directory(gone);
+  std::filesystem::current_path(gone);
+  std::filesystem::remove(gone);
+  const absl::StatusOr<std::string> path = WorkingDirectory();
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(*path, gone.string() + " (deleted)");
 }
 
 }  // namespace

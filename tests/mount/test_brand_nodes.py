@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import random
+import re
 
 import pytest
 
@@ -109,6 +110,36 @@ def test_more_than_one_node_is_refused(mounts, source):
     mount.start()
     assert mount.write_control('policy = "brand"\n') == errno.EINVAL
     assert "nodes = 2/4" in mount.read("error")
+
+
+ROOT = harness.EXAMPLES.parent
+MANUAL = ROOT / "mount-tools" / "man" / "shufflefs.toml.5"
+
+
+def test_pages_name_the_policies_that_more_than_one_node_refuses(mounts,
+                                                                 source,
+                                                                 folder):
+    (folder / "tier").mkdir()
+    refused = set()
+    for policy in ("native", "lirs", "window", "static", "clairvoyant", "brand",
+                   "met"):
+        mount = mounts(source, {**BRAND, "policy": policy, "nodes": "1/2",
+                                "tier.path": folder / "tier", "met.epochs": 2},
+                       start=False)
+        try:
+            mount.start()
+        except AssertionError:
+            assert f"nodes = 1/2: policy = {policy}" in mount.log()
+            refused.add(policy)
+    item = MANUAL.read_text().split("\n.It Cm nodes\n")[1].split("refused")[0]
+    assert set(re.findall(r"^\.Cm (\w+)", item, re.MULTILINE)) == (
+        refused | {"peers"})
+    lines = (ROOT / "examples/shufflefs.toml").read_text().split("#: nodes")[0]
+    told = lines.split("\n\n")[-1]
+    assert all(policy in told for policy in refused), told
+    rule = re.search(r"^\* `nodes = 1/1` .*$",
+                     (ROOT / "docs/deploy.md").read_text(), re.MULTILINE)[0]
+    assert all(f"`{policy}`" in rule for policy in refused), rule
 
 
 # A pass opens the n-th part of the names, and that is no split of the client.

@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 
+import harness
 import trees
 
 MANUAL = {"policy": "lirs", "substitute": "directory",
@@ -46,6 +47,22 @@ def test_the_directory_is_hidden_and_complete(mount):
                      "status": 0o444, "metrics": 0o444, "order": 0o444,
                      "epoch": 0o555}
     assert mount.control_dir.stat().st_mode & 0o777 == 0o555
+
+
+def test_source_bytes_count_no_container_of_the_page_cache(mounts, folder):
+    """As the page says."""
+    source = folder / "records"
+    source.mkdir()
+    (source / "x.bin").write_bytes(os.urandom(8 << 20))  # stays in the cache
+    mount = mounts(source, {"policy": "lirs", "record.as": "*.bin:fixed",
+                            "record.bytes": 4096, "epoch.advance": "manual"})
+    assert len((mount.path / "x.bin").read_bytes()) == 8 << 20
+    assert mount.view()["served_bytes"] == 8 << 20
+    assert mount.view()["source_bytes"] < 1 << 20
+    page = (harness.EXAMPLES.parent / "docs" / "monitoring.md").read_text()
+    row, = [line for line in page.splitlines()
+            if line.startswith("| `source_bytes`")]
+    assert "page cache had are not counted" in row
 
 
 def test_status_has_every_field(mount, source):

@@ -18,6 +18,7 @@ import trees
 RANKED = {"policy": "lirs", "layout": "ranked", "epoch.advance": "manual"}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(harness.MODULE),
                "PYTHONDONTWRITEBYTECODE": "1"}
+TORCHRUN = ("--redirects", "1", "--tee", "1")  # or Debian 12's does not start
 
 
 @pytest.fixture
@@ -83,6 +84,24 @@ def test_the_job_of_slurm_trains_on_two_ranks_and_unmounts(source, cluster):
     found = re.findall(r"epoch (\d): 150 samples, last loss", done.stdout)
     assert found == ["0", "1"], done
     assert list(cluster.iterdir()) == []
+
+
+@pytest.mark.parametrize("page", ["docs/frameworks.md", "examples/README.md",
+                                  "examples/ddp.py", "examples/slurm.sh"])
+def test_pages_say_with_which_options_debians_torchrun_starts(page):
+    text = (harness.EXAMPLES.parent / page).read_text()
+    assert " ".join(TORCHRUN) in text
+
+
+def test_torchrun_itself_starts_ranks_with_these_options(mounts, source,
+                                                         folder):
+    mount = mounts(source, RANKED)
+    done = harness.run(
+        ["/usr/bin/torchrun", "--standalone", *TORCHRUN, "--nproc_per_node", 2,
+         harness.EXAMPLES / "ddp.py", mount.path], timeout=200,
+        env={**ENVIRONMENT, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder)})
+    found = re.findall(r"epoch (\d): 150 samples, last loss", done.stdout)
+    assert found == ["0", "1"], done
 
 
 def test_a_job_of_slurm_that_fails_or_is_ended_unmounts(source, cluster):

@@ -32,10 +32,7 @@ class CheckCommand : public Command {
 
   absl::Status Run(const CommandContext& context) override {
     ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
-    if (scanned.catalogue->file_count() == 0) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          scanned.path, ": there are no files; name the dataset's directory"));
-    }
+    RETURN_IF_ERROR(RefuseNoFiles(scanned));
     ASSIGN_OR_RETURN(const CheckReport report, ReportOn(scanned));
     *context.out << (json_      ? CheckJson(report)
                      : verbose_ ? CheckText(report)

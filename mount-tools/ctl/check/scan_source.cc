@@ -52,4 +52,10 @@ absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
                        took.count()};
 }
 
+absl::Status RefuseNoFiles(const ScannedSource& scanned) {
+  if (scanned.catalogue->file_count() > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      scanned.path, ": there are no files; name the dataset's directory"));
+}
+
 }  // namespace shufflefs

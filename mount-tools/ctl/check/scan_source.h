@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/catalogue/catalogue.h"
 #include "core/source/source_dir.h"
@@ -29,6 +30,9 @@ absl::Status RefuseMount(const std::string& path);
 // Errors: those of RefuseMount, SourceDir::At and Scan.
 absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
                                          const CommandContext& context);
+
+// FailedPrecondition if there is nothing to read.
+absl::Status RefuseNoFiles(const ScannedSource& scanned);
 
 }  // namespace shufflefs
 

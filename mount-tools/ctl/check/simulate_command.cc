@@ -18,6 +18,7 @@
 #include "core/quality/epoch_memory.h"
 #include "core/quality/mixing.h"
 #include "mount-tools/config/option_table.h"
+#include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/check/mixing_text.h"
 #include "mount-tools/ctl/check/simulated_data.h"
 #include "mount-tools/ctl/check/simulated_nodes.h"
@@ -44,16 +45,28 @@ bool IsSetting(const std::string& word) {
   return equals != std::string::npos && equals > 0 && word.find('/') > equals;
 }
 
-absl::StatusOr<Request> ParseWords(const std::vector<std::string>& words) {
+// Relative paths are below the working directory, as with -o.
+absl::Status ApplySetting(const std::string& word, const std::string& cwd,
+                          MountConfig& mount, ViewConfig& view) {
+  const size_t equals = word.find('=');
+  const std::string key = word.substr(0, equals);
+  std::string value = word.substr(equals + 1);
+  const Option* option = FindOption(key);
+  const bool path = option != nullptr && option->kind == ValueKind::kPath &&
+                    key != "path" && !value.empty();
+  if (path) value = AbsolutePath(value, cwd);
+  return SetOption(key, value, mount, view);
+}
+
+absl::StatusOr<Request> ParseWords(const std::vector<std::string>& words,
+                                   const std::string& cwd) {
   Request request;
   MountConfig mount;
   RETURN_IF_ERROR(SetOption("policy", words.front(), mount, request.config));
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
-    const size_t equals = word.find('=');
     if (IsSetting(word)) {
-      RETURN_IF_ERROR(SetOption(word.substr(0, equals), word.substr(equals + 1),
-                                mount, request.config));
+      RETURN_IF_ERROR(ApplySetting(word, cwd, mount, request.config));
     } else if (request.source.empty()) {
       request.source = word;
     } else {
@@ -176,7 +189,7 @@ class SimulateCommand : public Command {
       return absl::InvalidArgumentError(
           absl::StrCat(entry->name, ": ", entry->not_simulated));
     }
-    ASSIGN_OR_RETURN(const Request request, ParseWords(words_));
+    ASSIGN_OR_RETURN(const Request request, ParseWords(words_, context.cwd));
     ASSIGN_OR_RETURN(const uint64_t batch,
                      InRange("--batch", ParseNumber(batch_), 2, 1 << 20));
     ASSIGN_OR_RETURN(const uint64_t epoch,

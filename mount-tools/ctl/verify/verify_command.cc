@@ -107,8 +107,15 @@ absl::Status VerifyCommand::AddOthers(LedgerReplay& replay,
   std::vector<FilePlace> ledgers = {replay.ledger()};
   for (const std::string& path : others) {
     ledgers.emplace_back(path);
-    ASSIGN_OR_RETURN(LedgerProof proof, replay.Verify(ledgers.back()));
-    result.others.push_back({path, std::move(proof)});
+    absl::StatusOr<LedgerProof> proof = replay.Verify(ledgers.back());
+    if (absl::IsFailedPrecondition(proof.status())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "--with ", path,
+          ": is no ledger of this version; copy the file ledger from the state "
+          "directory of the other node"));
+    }
+    RETURN_IF_ERROR(proof.status());
+    result.others.push_back({path, *std::move(proof)});
   }
   ASSIGN_OR_RETURN(result.joint, JoinLedgers(ledgers));
   return absl::OkStatus();

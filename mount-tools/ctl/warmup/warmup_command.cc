@@ -66,6 +66,10 @@ absl::Status WarmupCommand::Run(const CommandContext& context) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--limit ", limit_, ": is not a size such as 512M or 8GiB"));
   }
+  if (limit && *limit == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--limit ", limit_, ": must be more than 0"));
+  }
   const absl::optional<uint64_t> readers = ParseNumber(readers_);
   if (!readers || *readers < 1 || *readers > 256) {
     return absl::InvalidArgumentError(
@@ -77,6 +81,7 @@ absl::Status WarmupCommand::Run(const CommandContext& context) {
         "no memory is free; end other programs, or set --limit");
   }
   ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
+  RETURN_IF_ERROR(RefuseNoFiles(scanned));
   report.source = scanned.path;
   report.files = scanned.catalogue->file_count();
   report.bytes = scanned.catalogue->total_bytes();
