@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/base/thread.h"
 #include "core/config/value_text.h"
 #include "core/engine/state_dir.h"
 #include "core/pool/file_source.h"
@@ -186,32 +185,25 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
   if (ShufflesRecords(policy, config, *dataset)) {
     WarnOfWindow(policy, *containers, *records.pool);
   }
-  MutexLock lock(mu_);
-  indexers_.push_back(StartThread(
-      "sfs-records", [this, containers, saved = Saved()](std::stop_token stop) {
-        ContainerSet::IndexOptions options;
-        options.saved = saved;
-        options.stop = stop;
-        containers->Index(*parts_.source, options);
-        if (stop.stop_requested()) return;
-        const ContainerReport report = containers->Report();
-        Log(LogLevel::kInfo, Summary(report));
-        for (const std::string& warning : report.warnings) {
-          Log(LogLevel::kWarning, warning);
-        }
-      }));
+  indexers_.Start("sfs-records",
+                  [this, containers, saved = Saved()](std::stop_token stop) {
+                    ContainerSet::IndexOptions options;
+                    options.saved = saved;
+                    options.stop = stop;
+                    containers->Index(*parts_.source, options);
+                    if (stop.stop_requested()) return;
+                    const ContainerReport report = containers->Report();
+                    Log(LogLevel::kInfo, Summary(report));
+                    for (const std::string& warning : report.warnings) {
+                      Log(LogLevel::kWarning, warning);
+                    }
+                  });
   return records;
 }
 
 void RecordsFactory::Stop() {
   worker_.Stop();
-  std::vector<std::jthread> indexers;
-  {
-    MutexLock lock(mu_);
-    indexers.swap(indexers_);
-  }
-  for (std::jthread& indexer : indexers) indexer.request_stop();
-  // The threads are joined here, with no lock held.
+  indexers_.Stop();
 }
 
 }  // namespace shufflefs

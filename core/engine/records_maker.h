@@ -5,18 +5,15 @@
 #define SHUFFLEFS_CORE_ENGINE_RECORDS_MAKER_H_
 
 #include <memory>
-#include <thread>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/base/files/owned_dir.h"
 #include "core/base/metrics.h"
-#include "core/base/mutex.h"
 #include "core/config/config.h"
 #include "core/engine/device_finder.h"
 #include "core/engine/supply_maker.h"
+#include "core/engine/task_threads.h"
 #include "core/engine/tier_maker.h"
 #include "core/records/containers/container_set.h"
 #include "core/source/source_dir.h"
@@ -76,9 +73,7 @@ class RecordsFactory {
   // Self-synchronised.
   // Two threads, so that the plan of a large window delays no other.
   Worker worker_{"sfs-plan", 2};
-
-  Mutex mu_;
-  std::vector<std::jthread> indexers_ ABSL_GUARDED_BY(mu_);
+  TaskThreads indexers_;
 };
 
 }  // namespace shufflefs

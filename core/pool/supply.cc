@@ -67,7 +67,7 @@ void Supply::BeginEpoch(Seed seed, Epoch epoch,
     DropUnread(bound);
     binder_->BeginEpoch(seed, epoch, bound);
     served_.ClearAll();
-    lingering_.clear();
+    DropUncounted();
     for (const CarriedPair& pair : bound) served_.Set(pair.sample);
     ++epochs_;
   }
@@ -304,8 +304,35 @@ void Supply::DropLingering() {
   }
 }
 
+// No list but lingering_ knows them.
+void Supply::DropUncounted() {
+  for (const EntryId file : lingering_) {
+    const auto found = held_.find(file);
+    if (found == held_.end() || found->second->counted) continue;
+    if (found->second->here) {
+      held_.erase(found);
+    } else {
+      found->second->closed = found->second->waiters.empty();
+    }
+  }
+  lingering_.clear();
+}
+
+uint64_t Supply::FreeUncounted(uint64_t bytes) {
+  uint64_t freed = 0;
+  for (auto next = held_.begin(); next != held_.end() && freed < bytes;) {
+    const auto at = next++;
+    const Held& held = *at->second;
+    if (!held.here || held.counted) continue;
+    freed += Arena::Footprint(held.length);
+    held_.erase(at);
+  }
+  return freed;
+}
+
 void Supply::GiveBack(uint64_t bytes) {
   MutexLock lock(mu_);
+  bytes -= std::min(bytes, FreeUncounted(bytes));
   // If a name of this epoch shows a sample, a reader is about to read it, and
   // would have to read it alone. So these leave last.
   for (const bool shown : {false, true}) {

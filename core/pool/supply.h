@@ -149,6 +149,12 @@ class Supply : public ContentProvider,
   // The reader of `file` is done with it.
   void Finish(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropLingering() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The epoch is over. Forgets what lingers, and drops what the binder does not
+  // count.
+  void DropUncounted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Drops files that the binder does not count, until about `bytes` bytes are
+  // free. Their readers go on past the pool. Returns the bytes.
+  uint64_t FreeUncounted(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropUnread(absl::Span<const CarriedPair> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns whether all files of the sample are in memory.

@@ -20,18 +20,23 @@ namespace {
 
 constexpr auto kFuse = 0x65735546ull;
 
-// A line of /proc/self/mountinfo: the mount point is its fifth word, escaped as
-// in C. The type follows a dash.
-bool IsFuseBelow(const std::string& line, const std::string& root) {
-  const std::vector<std::string> words = absl::StrSplit(line, ' ');
-  const auto dash = std::find(words.begin(), words.end(), "-");
-  std::string at;
-  return words.end() - dash > 1 && absl::StartsWith(*(dash + 1), "fuse") &&
-         absl::CUnescape(words[4], &at) &&
-         absl::StartsWith(at, absl::StrCat(root, "/"));
+// Not fusectl, whose files are the kernel's.
+bool IsFuseType(absl::string_view type) {
+  return type == "fuse" || type == "fuseblk" || type == "virtiofs" ||
+         absl::StartsWith(type, "fuse.") || absl::StartsWith(type, "fuseblk.");
 }
 
 }  // namespace
+
+// The mount point is the fifth word, escaped as in C. The type follows a dash.
+bool ShowsFuseBelow(absl::string_view mountinfo_line, absl::string_view root) {
+  const std::vector<std::string> words = absl::StrSplit(mountinfo_line, ' ');
+  const auto dash = std::find(words.begin(), words.end(), "-");
+  std::string at;
+  return dash - words.begin() > 4 && words.end() - dash > 1 &&
+         IsFuseType(*(dash + 1)) && absl::CUnescape(words[4], &at) &&
+         absl::StartsWith(at, root == "/" ? "/" : absl::StrCat(root, "/"));
+}
 
 bool HasFuse(const SourceDir& source) {
   if (source.place().fs_type == kFuse) return true;
@@ -40,7 +45,7 @@ bool HasFuse(const SourceDir& source) {
       absl::StrCat("/proc/self/fd/", source.fd()), unknown);
   std::ifstream mounts("/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
-    if (IsFuseBelow(line, root)) return true;
+    if (ShowsFuseBelow(line, root)) return true;
   }
   return false;
 }

@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "core/base/mutex.h"
 #include "core/source/source_dir.h"
 
@@ -18,6 +19,9 @@ bool IsMemoryFs(uint64_t type);   // tmpfs, ramfs
 bool IsNetworkFs(uint64_t type);  // NFS, SMB, FUSE, …: a stat may take long
 // Returns whether the source, or something mounted below it, is FUSE.
 bool HasFuse(const SourceDir& source);
+// Returns whether a line of /proc/self/mountinfo shows FUSE below the directory
+// `root`: an absolute path without links.
+bool ShowsFuseBelow(absl::string_view mountinfo_line, absl::string_view root);
 // Returns whether opening a file whose name the kernel knows, and reading its
 // cached bytes, waits for no device and no server.
 bool AnswersFromMemory(uint64_t type);

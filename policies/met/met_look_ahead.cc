@@ -15,6 +15,8 @@ constexpr uint64_t kMostBytes = 128 << 20;
 // Groups that are due before anything is drawn. Each call of NextFetch becomes
 // one request to the device's queue.
 constexpr size_t kBatch = 8;
+// How many of a group are looked at for one that is in memory.
+constexpr size_t kCandidates = 64;
 
 // At most half a mini-epoch, so that what to copy next is known in time.
 uint64_t MostBytes(const BinderInput& input, uint32_t mini_epochs) {
@@ -62,7 +64,9 @@ MetLookAhead::Drawn MetLookAhead::Take(uint32_t group) {
     return {sample, progress_.DrawsReady(group)};
   }
   auto taken = of.ahead.begin();
-  for (auto it = taken; it != of.ahead.end() && it->turn == taken->turn; ++it) {
+  const auto end =
+      taken + static_cast<int64_t>(std::min(kCandidates, of.ahead.size()));
+  for (auto it = taken; it != end && it->turn == taken->turn; ++it) {
     const auto found = memory_.find(it->sample);
     if (found == memory_.end() || !found->second) continue;
     taken = it;
@@ -95,6 +99,7 @@ void MetLookAhead::Unawait(uint32_t sample) {
 void MetLookAhead::Clear() {
   for (Group& group : groups_) group.ahead.clear();
   awaited_.clear();
+  lost_.clear();
   bytes_ = 0;
 }
 
@@ -109,6 +114,15 @@ void MetLookAhead::Arrived(uint32_t sample) {
   if (found != memory_.end()) found->second = true;
 }
 
+void MetLookAhead::Left(uint32_t sample) {
+  const auto found = memory_.find(sample);
+  if (found == memory_.end()) return;
+  // A read that failed is its reader's, and is not tried again here.
+  const bool was_here = found->second;
+  memory_.erase(found);
+  if (was_here && Awaits(sample)) lost_.push_back(sample);
+}
+
 uint32_t MetLookAhead::DrawAhead(uint32_t group) {
   const uint32_t sample = progress_.Draw(group);
   groups_[group].ahead.push_back({sample, progress_.TurnOf(group)});
@@ -119,6 +133,14 @@ uint32_t MetLookAhead::DrawAhead(uint32_t group) {
 
 std::vector<SampleId> MetLookAhead::NextFetch(uint64_t room) {
   std::vector<SampleId> fetch;
+  while (!lost_.empty() && room >= largest_) {
+    const uint32_t sample = lost_.front();
+    lost_.pop_front();
+    if (!Awaits(sample) || memory_.contains(sample)) continue;
+    room -= input_.bytes[sample];
+    Fetched(sample);
+    fetch.emplace_back(sample);
+  }
   if (due_.size() < kBatch && 2 * bytes_ > most_) return fetch;
   while (!due_.empty() && bytes_ < most_ && room >= largest_) {
     const uint32_t group = due_.front();

@@ -9,7 +9,8 @@
 // is drawn ahead over the end of a mini-epoch before the next one is there.
 //
 // A group's samples come in the order in which they were drawn, but one that is
-// in memory comes before one that is not if both are of one repetition.
+// in memory comes before one that is not if both are of one repetition. Only
+// the next 64 are compared. What had to leave the memory is fetched again.
 //
 // Memory: some 50 bytes per sample that is drawn ahead or in memory, and 50 per
 // group. Cost: O(1) per sample, on average.
@@ -52,7 +53,7 @@ class MetLookAhead {
   std::vector<SampleId> NextFetch(uint64_t room);
   void Fetched(uint32_t sample) { memory_.try_emplace(sample, false); }
   void Arrived(uint32_t sample);
-  void Left(uint32_t sample) { memory_.erase(sample); }
+  void Left(uint32_t sample);
   // Returns whether a later name will show the sample.
   bool Awaits(uint32_t sample) const { return awaited_.contains(sample); }
 
@@ -88,6 +89,9 @@ class MetLookAhead {
   std::deque<uint32_t> due_;  // groups that have too little ahead
   uint64_t bytes_ = 0;        // drawn ahead
   absl::flat_hash_map<uint32_t, uint32_t> awaited_;  // how often drawn ahead
+  // Samples that were in memory and left, though they are drawn ahead. Some may
+  // be back, or twice here.
+  std::deque<uint32_t> lost_;
   // Samples in memory (true) or on their way (false).
   absl::flat_hash_map<uint32_t, bool> memory_;
 };

@@ -30,6 +30,11 @@ MetRankBinder::MetRankBinder(const MetOptions& options,
 void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
                                absl::Span<const CarriedPair>) {
   const MetEpoch of = MetEpochOf(options_, epoch);
+  if (begun_ && seed != seed_) {
+    // Other samples need other numbers. Those of a single set are always all.
+    base_ = last_ + 1;
+    if (count_ > 1) ready_.clear();
+  }
   if (!begun_ || of.pass != epoch_.pass || seed != seed_) {
     pass_.emplace(MakeMetPass(options_, PlanOf(input_, seed), of.pass));
     next_pass_.emplace(
@@ -44,6 +49,7 @@ void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
   epoch_ = of;
   seed_ = seed;
   begun_ = true;
+  last_ = std::max(last_, base_ + of.pass + 1);
   // Finds where the epoch's part of the pass begins.
   const uint64_t samples = mini_of_.size();
   uint64_t at = 0;
@@ -86,7 +92,7 @@ std::vector<SampleId> MetRankBinder::FetchChunkOf(SampleId sample,
 }
 
 uint64_t MetRankBinder::SetOf(uint64_t pass, uint32_t mini) const {
-  return count_ == 1 ? 0 : pass * count_ + mini;
+  return count_ == 1 ? 0 : (base_ + pass) * count_ + mini;
 }
 
 uint64_t MetRankBinder::NextSet() const {
@@ -104,8 +110,9 @@ std::vector<uint64_t> MetRankBinder::WantedSets() const {
 std::vector<SampleId> MetRankBinder::SamplesOf(uint64_t set) const {
   std::vector<SampleId> samples;
   if (!begun_) return samples;
-  const bool next = count_ > 1 && set / count_ == epoch_.pass + 1;
-  if (count_ > 1 && !next && set / count_ != epoch_.pass) return samples;
+  const uint64_t first = base_ + epoch_.pass;
+  const bool next = count_ > 1 && set / count_ == first + 1;
+  if (count_ > 1 && !next && set / count_ != first) return samples;
   const auto mini = static_cast<uint32_t>(set % count_);
   const MetPass& pass = next ? *next_pass_ : *pass_;
   for (uint32_t g = 0; g < input_.grouping->group_count(); ++g) {

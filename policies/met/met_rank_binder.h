@@ -78,6 +78,10 @@ class MetRankBinder : public Binder, public MiniEpochs {
   Seed seed_{0};
   bool begun_ = false;
   MetEpoch epoch_;
+  // What is added to passes in the numbers of sets: it grows with each seed, so
+  // that no set has the number of other samples.
+  uint64_t base_ = 0;
+  uint64_t last_ = 0;                  // the largest pass with base_ so far
   absl::optional<MetPass> pass_;       // that of the epoch
   absl::optional<MetPass> next_pass_;  // the one after it
   std::vector<uint32_t> mini_of_;      // by sample, in pass_

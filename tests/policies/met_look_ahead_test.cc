@@ -105,6 +105,49 @@ TEST_F(MetLookAheadTest, WhatIsInMemoryComesFirst) {
   EXPECT_TRUE(binder_->fetched_ahead(fetched[1]));
 }
 
+TEST_F(MetLookAheadTest, WhatHadToLeaveIsFetchedAgain) {
+  Begin(Fixed(1, 4, 4));
+  Bind(0);
+  Stage();
+  const std::vector<SampleId> fetched = NextFetch();
+  ASSERT_GT(fetched.size(), 10u);
+  for (const SampleId each : fetched) binder_->Arrived(each);
+  // Another view needs the memory. A reader takes one meanwhile.
+  for (const SampleId each : fetched) binder_->Left(each);
+  EXPECT_THAT(binder_->NextFetch(0), IsEmpty());
+  EXPECT_EQ(Bind(1), fetched[0].value());
+  const std::vector<SampleId> again = NextFetch();
+  ASSERT_GE(again.size(), fetched.size() - 1);
+  EXPECT_TRUE(std::equal(fetched.begin() + 1, fetched.end(), again.begin()));
+  EXPECT_THAT(NextFetch(), IsEmpty());
+}
+
+// Otherwise a broken file would be read over and over.
+TEST_F(MetLookAheadTest, AReadThatFailedIsNotTriedAgain) {
+  Begin(Fixed(1, 4, 4));
+  Bind(0);
+  Stage();
+  const std::vector<SampleId> fetched = NextFetch();
+  ASSERT_GT(fetched.size(), 10u);
+  for (const SampleId each : fetched) binder_->Left(each);
+  EXPECT_THAT(NextFetch(), IsEmpty());
+}
+
+// A name costs the same, however much is ahead.
+TEST_F(MetLookAheadTest, OnlyTheNextOnesAreCompared) {
+  const auto data = MakeBinderData({1000}, 1000, 64, true);
+  binder_.emplace(Fixed(1, 4, 4), data->input);
+  binder_->BeginEpoch(Seed(1), Epoch(0), {});
+  Bind(0);
+  Stage();
+  const std::vector<SampleId> fetched = binder_->NextFetch(1'000'000);
+  ASSERT_GT(fetched.size(), 70u);
+  binder_->Arrived(fetched[64]);
+  EXPECT_EQ(Bind(1), fetched[0].value());
+  EXPECT_EQ(Bind(2), fetched[64].value()) << "the last of 64 by now";
+  binder_.reset();
+}
+
 TEST_F(MetLookAheadTest, AnotherRunOrSeedBeginsWithNothingAhead) {
   Begin(Fixed(1, 1, 0));
   for (uint64_t epoch = 1; epoch < 4; ++epoch) {

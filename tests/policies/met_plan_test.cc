@@ -152,6 +152,38 @@ TEST(MetRankBinderTest, WantsWhatIsReadAndWhatComesNext) {
   EXPECT_EQ(next.size(), 150u);
 }
 
+// The tier knows sets by their numbers.
+TEST(MetRankBinderTest, AnotherSeedHasOtherSets) {
+  const auto data = MakeBinderData({300}, 10000, 64, true);
+  MetRankBinder binder(Options(4, 1, 8), data->input);
+  std::set<uint64_t> numbers;
+  // Also if the epochs begin anew.
+  uint64_t seed = 1;
+  for (const std::vector<uint64_t> epochs :
+       {std::vector<uint64_t>{0, 1, 9, 3}, {4, 5}, {0}, {0, 1}}) {
+    std::set<uint64_t> of_seed;
+    for (const uint64_t epoch : epochs) {
+      binder.BeginEpoch(Seed(seed), Epoch(epoch), {});
+      for (int mini = 0; mini < 4; ++mini) {
+        const std::vector<uint64_t> wanted = binder.WantedSets();
+        ASSERT_THAT(wanted, testing::SizeIs(2));
+        if (of_seed.empty()) EXPECT_FALSE(binder.status().ready);
+        for (const uint64_t set : wanted) {
+          EXPECT_THAT(binder.SamplesOf(set), testing::SizeIs(75)) << set;
+          EXPECT_FALSE(numbers.contains(set)) << set << " of seed " << seed;
+          of_seed.insert(set);
+        }
+        for (const SampleId sample : binder.SamplesOf(wanted[1])) {
+          binder.Bypassed(sample);
+        }
+      }
+      for (const uint64_t set : binder.WantedSets()) binder.SetReady(set);
+    }
+    numbers.merge(of_seed);
+    ++seed;
+  }
+}
+
 TEST(MetRankBinderTest, OneMiniEpochIsOneSetForEver) {
   const auto data = MakeBinderData({30}, 10000, 64, true);
   MetRankBinder binder(Options(1, 2, 8), data->input);

@@ -80,13 +80,10 @@ absl::Status PackDir::Clear(const Contents& contents) {
     RETURN_IF_ERROR(Remove(kPackManifest));
     RETURN_IF_ERROR(SyncNames());
   }
-  for (const std::string& name : contents.leftovers) {
-    RETURN_IF_ERROR(Remove(name));
-  }
   for (uint32_t chunk : contents.chunks) {
     RETURN_IF_ERROR(Remove(PackChunkName(chunk)));
   }
-  return contents.journal ? Remove(kPackJournal) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> PackDir::Read(absl::string_view name) const {

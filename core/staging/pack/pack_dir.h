@@ -56,8 +56,9 @@ class PackDir {
   // What the directory contains now. Errors: FailedPrecondition naming a file
   // that is not part of a pack.
   absl::StatusOr<Contents> List() const;
-  // Removes what List returned. The manifest goes first and the journal last.
-  // So, if this is interrupted, the rest is not a finished pack.
+  // Removes the manifest and the chunks that List returned. The manifest goes
+  // first. So, if this is interrupted, the rest is not a finished pack. Write
+  // the journal of the next pack before: without one, chunks are refused.
   absl::Status Clear(const Contents& contents);
   absl::Status Remove(absl::string_view name) { return files_.Remove(name); }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -174,6 +175,38 @@ absl::StatusOr<PackState> Begin(PackDir& dir, mode_t mode,
   return state;
 }
 
+absl::Status RemoveLeftovers(PackDir& dir, const PackDir::Contents& contents) {
+  for (const std::string& name : contents.leftovers) {
+    RETURN_IF_ERROR(dir.Remove(name));
+  }
+  return absl::OkStatus();
+}
+
+// Makes the pack anew. The new journal is there before the old pack goes. So a
+// later run goes on wherever this one is interrupted.
+absl::StatusOr<PackState> Replace(PackDir& dir,
+                                  const PackDir::Contents& contents,
+                                  mode_t mode, const PackLayout& layout) {
+  RETURN_IF_ERROR(CheckThatItIsOne(dir, contents));
+  RETURN_IF_ERROR(RemoveLeftovers(dir, contents));
+  ASSIGN_OR_RETURN(PackState state, Begin(dir, mode, layout));
+  RETURN_IF_ERROR(dir.Clear(contents));
+  return state;
+}
+
+// Removes the chunks that are not recorded: half of a run's last portion, or
+// what is left of a pack that is replaced.
+absl::Status RemoveMissing(PackDir& dir, const PackDir::Contents& contents,
+                           const PackState& state, size_t chunk_count) {
+  std::vector<bool> finished(chunk_count, true);
+  for (const uint32_t chunk : state.missing) finished[chunk] = false;
+  for (const uint32_t chunk : contents.chunks) {
+    if (chunk < chunk_count && finished[chunk]) continue;
+    RETURN_IF_ERROR(dir.Remove(PackChunkName(chunk)));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<PackState> TakeUpPack(PackDir& dir, bool restart, mode_t mode,
@@ -184,11 +217,7 @@ absl::StatusOr<PackState> TakeUpPack(PackDir& dir, bool restart, mode_t mode,
         dir.path(), ": holds ", PackChunkName(contents.chunks.front()),
         " but no manifest; give an empty directory"));
   }
-  if (restart) {
-    RETURN_IF_ERROR(CheckThatItIsOne(dir, contents));
-    RETURN_IF_ERROR(dir.Clear(contents));
-    return Begin(dir, mode, layout);
-  }
+  if (restart) return Replace(dir, contents, mode, layout);
   absl::StatusOr<PackState> state = PackState();
   if (contents.manifest) {
     state = TakeUpFinished(dir, layout);
@@ -196,10 +225,12 @@ absl::StatusOr<PackState> TakeUpPack(PackDir& dir, bool restart, mode_t mode,
     state = TakeUpUnfinished(dir, layout);
   }
   if (!state.ok()) return state;
-  for (const std::string& name : contents.leftovers) {
-    RETURN_IF_ERROR(dir.Remove(name));
-  }
+  RETURN_IF_ERROR(RemoveLeftovers(dir, contents));
   if (!contents.manifest && !contents.journal) return Begin(dir, mode, layout);
+  if (!state->complete) {
+    RETURN_IF_ERROR(
+        RemoveMissing(dir, contents, *state, layout.manifest.chunks.size()));
+  }
   // The last run was interrupted between its last two steps.
   if (state->complete && contents.journal) {
     RETURN_IF_ERROR(dir.Remove(kPackJournal));

@@ -213,6 +213,34 @@ TEST(PackWriter, OtherPacksAreRefusedAndReplacedOnlyWhenAsked) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+// A part that cannot be removed stands for the moment at which it is killed.
+TEST(PackWriter, ARestartThatWasInterruptedIsGoneOnWith) {
+  Rng rng{RandomKey(14)};
+  PackedTree packed(rng, 30, 8);
+  ASSERT_TRUE(packed.Pack().ok());
+  PackedTree other(rng, 10, 8);
+  const auto pack_other = [&](bool restart) {
+    PackOptions options;
+    options.restart = restart;
+    return WritePack(other.tree.Source(), *other.catalogue, other.composition,
+                     packed.dest(), options)
+        .status();
+  };
+  const std::string chunk = packed.dest() + "/chunk-000001.pack";
+  for (const bool restart : {true, false}) {
+    ASSERT_TRUE(packed.Pack({.restart = true}).ok());
+    fs::remove(chunk);
+    fs::create_directory(chunk);
+    EXPECT_EQ(ErrnoOf(pack_other(true)), EISDIR);
+    EXPECT_FALSE(fs::exists(packed.dest() + "/manifest"));
+    fs::remove(chunk);
+    Spill(packed.dest() + "/chunk-000099.pack", "of the old one");
+    EXPECT_EQ(pack_other(restart), absl::OkStatus());
+    EXPECT_EQ(Contents(packed.dest()).size(),
+              other.composition.chunks.size() + 1);
+  }
+}
+
 TEST(PackWriter, OtherOptionsAreNamed) {
   Rng rng{RandomKey(5)};
   PackedTree packed(rng, 30, 8);
