@@ -177,6 +177,25 @@ def test_a_groups_file_may_be_in_what_is_mounted_over(mounts, source, folder,
     assert f'groups = "{groups}"' in mount.read("control")
 
 
+def test_brackets_are_part_of_a_name(source, places, folder):
+    mountpoint, state = places
+    named, other = folder / "[mnt]", folder / "[source]"
+    named.mkdir()
+    other.mkdir()
+    (other / "alone").write_text("it")
+    try:
+        done = run_daemon("-o", f"policy=native,state={state}", "[source]",
+                          "[mnt]", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert harness.mount_types(mountpoint) == []
+        assert os.listdir(named) == ["alone"]
+        done = harness.run([harness.shufflectl(), "epoch", "--json", "[mnt]",
+                            "next"], cwd=folder)
+        assert '"epoch":1' in done.stdout
+    finally:
+        harness.run(["umount", "-l", named], check=False)
+
+
 # [S-3.12c] A live mount is never replaced, and one state serves one daemon.
 def test_a_state_directory_serves_one_daemon(mounts, source, folder):
     one = mounts(source, MANUAL)
