@@ -22,6 +22,7 @@
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/daemon.h"
 #include "mount-tools/daemon/help_text.h"
+#include "mount-tools/daemon/mount_places.h"
 #include "mount-tools/daemon/place_warnings.h"
 
 namespace shufflefs {
@@ -89,6 +90,8 @@ int Main(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kMount:
       break;
   }
+  // A mount is looked for by the name that the kernel has for it.
+  line->config.mountpoint = WithoutLinks(line->config.mountpoint);
   // The state path is made absolute, so that the control file shows where the
   // state is.
   absl::StatusOr<std::string> state = StatePath(line->config);

@@ -177,6 +177,29 @@ def test_a_groups_file_may_be_in_what_is_mounted_over(mounts, source, folder,
     assert f'groups = "{groups}"' in mount.read("control")
 
 
+# [S-3.12c] A live mount is never replaced, and one state serves one daemon.
+@pytest.mark.parametrize("way", ["", "above/"])
+def test_a_link_to_a_mount_point_is_the_mount_point(source, places, folder,
+                                                    way):
+    mountpoint, state = places
+    (folder / "link").symlink_to("mnt")
+    (folder / "above").symlink_to(folder)
+    link = f"{folder}/{way}link"
+    words = ["-o", f"policy=native,state={state}", source, link]
+    assert run_daemon(*words).returncode == 0
+    for at in (mountpoint, link):
+        done = run_daemon("-o", f"policy=lirs,state={folder}/other", source, at)
+        assert done.returncode == 1
+        assert f"{mountpoint}: a shufflefs is mounted there" in done.stderr
+    pid = daemon_of(os.fspath(link))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert run_daemon(*words).returncode == 0
+    assert harness.mount_types(mountpoint) == ["fuse.shufflefs"]
+    os.kill(daemon_of(os.fspath(link)), signal.SIGTERM)
+    os.wait()
+
+
 def test_brackets_are_part_of_a_name(source, places, folder):
     mountpoint, state = places
     named, other = folder / "[mnt]", folder / "[source]"

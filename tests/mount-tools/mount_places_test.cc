@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mount-tools/daemon/mount_places.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/mount-tools/temp_dir.h"
+
+namespace shufflefs {
+namespace {
+
+TEST(MountPlaces, LinksAreFollowedAndWhatIsMissingStays) {
+  const TempDir dir;
+  const std::string root = std::filesystem::canonical(dir.path());
+  std::filesystem::create_directories(root + "/a/b");
+  std::filesystem::create_symlink("a", root + "/above");
+  std::filesystem::create_symlink(root + "/above/b", root + "/absolute");
+  std::filesystem::create_symlink("../absolute", root + "/a/relative");
+  std::filesystem::create_symlink("above/b/..", root + "/up");
+  std::filesystem::create_symlink("loop", root + "/loop");
+  for (const char* name : {"a/b", "above/b", "absolute", "above/relative"}) {
+    EXPECT_EQ(WithoutLinks(root + "/" + name), root + "/a/b") << name;
+  }
+  EXPECT_EQ(WithoutLinks(root + "/up"), root + "/a");
+  EXPECT_EQ(WithoutLinks(root + "/above/not/there"), root + "/a/not/there");
+  EXPECT_EQ(WithoutLinks("/"), "/");
+  EXPECT_EQ(WithoutLinks(root + "/loop"), root + "/loop");
+}
+
+}  // namespace
+}  // namespace shufflefs
