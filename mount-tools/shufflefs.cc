@@ -97,6 +97,9 @@ int Main(const std::vector<std::string>& arguments) {
   absl::StatusOr<std::string> state = StatePath(line->config);
   if (!state.ok()) return Fail(state.status());
   line->config.state = *std::move(state);
+  if (const absl::Status places = CheckPlaces(line->config); !places.ok()) {
+    return Fail(places);
+  }
   if (const absl::Status found = FindMemory(line->config); !found.ok()) {
     return Fail(found);
   }

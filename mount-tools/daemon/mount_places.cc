@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "mount-tools/config/paths.h"
+#include "mount-tools/daemon/mount_table.h"
 
 namespace shufflefs {
 namespace {
@@ -38,6 +39,20 @@ std::string Joined(absl::string_view directory, absl::string_view name) {
                       name);
 }
 
+absl::Status RefuseInSource(absl::string_view what, const std::string& path,
+                            const std::string& source,
+                            absl::string_view option) {
+  if (path.empty() || (!LiesBelow(path, source) &&
+                       !LiesBelow(WithoutLinks(path), WithoutLinks(source)))) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " ", path, ": lies in the source ", source,
+                   ", which is never written; name a place outside of it with "
+                   "-o ",
+                   option, "=DIR"));
+}
+
 }  // namespace
 
 std::string WithoutLinks(const std::string& path) {
@@ -57,6 +72,13 @@ std::string WithoutLinks(const std::string& path) {
     now = target.front() == '/' ? target : Joined(*directory, target);
   }
   return now;
+}
+
+absl::Status CheckPlaces(const MountConfig& config) {
+  const absl::Status state =
+      RefuseInSource("state", config.state, config.source, "state");
+  if (!state.ok()) return state;
+  return RefuseInSource("tier", config.tier_path, config.source, "tier.path");
 }
 
 }  // namespace shufflefs

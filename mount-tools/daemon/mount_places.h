@@ -5,12 +5,19 @@
 
 #include <string>
 
+#include "absl/status/status.h"
+#include "core/config/config.h"
+
 namespace shufflefs {
 
 // `path` (absolute) without links, as the kernel's table names a mount there.
 // Looks up the directories above it, and asks no mount at `path` itself. Where
 // something is missing, the rest of the path stays as it is.
 std::string WithoutLinks(const std::string& path);
+
+// FailedPrecondition, which says what to do: the state or the tier lies in the source, which is never
+// written.
+absl::Status CheckPlaces(const MountConfig& config);
 
 }  // namespace shufflefs
 

@@ -12,6 +12,8 @@
 namespace shufflefs {
 namespace {
 
+using ::testing::HasSubstr;
+
 TEST(MountPlaces, LinksAreFollowedAndWhatIsMissingStays) {
   const TempDir dir;
   const std::string root = std::filesystem::canonical(dir.path());
@@ -28,6 +30,32 @@ TEST(MountPlaces, LinksAreFollowedAndWhatIsMissingStays) {
   EXPECT_EQ(WithoutLinks(root + "/above/not/there"), root + "/a/not/there");
   EXPECT_EQ(WithoutLinks("/"), "/");
   EXPECT_EQ(WithoutLinks(root + "/loop"), root + "/loop");
+}
+
+std::string Refusal(const std::string& source, const std::string& state,
+                    const std::string& tier) {
+  MountConfig config;
+  config.source = source;
+  config.mountpoint = "/mnt";
+  config.state = state;
+  config.tier_path = tier;
+  return std::string(CheckPlaces(config).message());
+}
+
+TEST(MountPlaces, NothingIsWrittenBelowTheSource) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir.path() + "/data/a");
+  std::filesystem::create_symlink("data/a", dir.path() + "/link");
+  const std::string data = dir.path() + "/data";
+  EXPECT_EQ(Refusal(data, dir.path() + "/data-state", ""), "");
+  EXPECT_THAT(Refusal(data, data + "/st", ""), HasSubstr("-o state=DIR"));
+  EXPECT_THAT(Refusal(data, data, ""), HasSubstr("lies in the source"));
+  EXPECT_THAT(Refusal(data, dir.path() + "/link/new/st", ""),
+              HasSubstr("lies in the source"));
+  EXPECT_THAT(Refusal(dir.path() + "/link", data + "/a/st", ""),
+              HasSubstr("lies in the source"));
+  EXPECT_THAT(Refusal(data, dir.path() + "/st", data),
+              HasSubstr("-o tier.path=DIR"));
 }
 
 }  // namespace

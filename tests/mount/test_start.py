@@ -219,6 +219,19 @@ def test_brackets_are_part_of_a_name(source, places, folder):
         harness.run(["umount", "-l", named], check=False)
 
 
+@pytest.mark.parametrize("key", ["state", "tier.path"])
+def test_nothing_is_written_below_the_source(source, places, folder, key):
+    mountpoint, state = places
+    before = trees.contents(source)
+    keys = {"state": state, "policy": "native", key: source / "c0"}
+    done = run_daemon("-o", ",".join(f"{k}={v}" for k, v in keys.items()),
+                      source, mountpoint)
+    assert done.returncode == 1
+    assert "lies in the source" in done.stderr and f"-o {key}" in done.stderr
+    assert harness.mount_types(mountpoint) == []
+    assert trees.contents(source) == before
+
+
 # [S-3.12c] A live mount is never replaced, and one state serves one daemon.
 def test_a_state_directory_serves_one_daemon(mounts, source, folder):
     one = mounts(source, MANUAL)

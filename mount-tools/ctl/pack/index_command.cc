@@ -132,6 +132,7 @@ absl::StatusOr<MountConfig> IndexCommand::Config(
   }
   line.config.mountpoint = WithoutLinks(line.config.mountpoint);
   ASSIGN_OR_RETURN(line.config.state, StatePath(line.config));
+  RETURN_IF_ERROR(CheckPlaces(line.config));
   return std::move(line.config);
 }
 
