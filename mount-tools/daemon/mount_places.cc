@@ -75,6 +75,11 @@ std::string WithoutLinks(const std::string& path) {
 }
 
 absl::Status CheckPlaces(const MountConfig& config) {
+  if (config.mountpoint == "/") {
+    return absl::FailedPreconditionError(
+        "/: everything lies below it and would be hidden; make a directory, "
+        "and name that as the mount point");
+  }
   const absl::Status state =
       RefuseInSource("state", config.state, config.source, "state");
   if (!state.ok()) return state;

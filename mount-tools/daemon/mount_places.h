@@ -15,7 +15,8 @@ namespace shufflefs {
 // something is missing, the rest of the path stays as it is.
 std::string WithoutLinks(const std::string& path);
 
-// FailedPrecondition, which says what to do: the state or the tier lies in the source, which is never
+// FailedPrecondition, which says what to do: the mount point is the root of the
+// file system; the state or the tier lies in the source, which is never
 // written.
 absl::Status CheckPlaces(const MountConfig& config);
 

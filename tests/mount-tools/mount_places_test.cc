@@ -58,5 +58,13 @@ TEST(MountPlaces, NothingIsWrittenBelowTheSource) {
               HasSubstr("-o tier.path=DIR"));
 }
 
+TEST(MountPlaces, TheRootIsNoMountPoint) {
+  MountConfig config;
+  config.source = "/data";
+  config.mountpoint = "/";
+  EXPECT_THAT(std::string(CheckPlaces(config).message()),
+              HasSubstr("make a directory"));
+}
+
 }  // namespace
 }  // namespace shufflefs

@@ -232,6 +232,13 @@ def test_nothing_is_written_below_the_source(source, places, folder, key):
     assert trees.contents(source) == before
 
 
+def test_the_root_is_no_mount_point(source, places):
+    _, state = places
+    done = run_daemon("-o", f"policy=native,state={state}", source, "/")
+    assert done.returncode == 1
+    assert "make a directory, and name that" in done.stderr
+
+
 # [S-3.12c] A live mount is never replaced, and one state serves one daemon.
 def test_a_state_directory_serves_one_daemon(mounts, source, folder):
     one = mounts(source, MANUAL)
