@@ -22,6 +22,7 @@
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/daemon.h"
 #include "mount-tools/daemon/help_text.h"
+#include "mount-tools/daemon/mount_places.h"
 #include "mount-tools/daemon/place_warnings.h"
 
 namespace shufflefs {
@@ -89,11 +90,16 @@ int Main(const std::vector<std::string>& arguments) {
     case CommandLine::Action::kMount:
       break;
   }
+  // A mount is looked for by the name that the kernel has for it.
+  line->config.mountpoint = WithoutLinks(line->config.mountpoint);
   // The state path is made absolute, so that the control file shows where the
   // state is.
   absl::StatusOr<std::string> state = StatePath(line->config);
   if (!state.ok()) return Fail(state.status());
   line->config.state = *std::move(state);
+  if (const absl::Status places = CheckPlaces(line->config); !places.ok()) {
+    return Fail(places);
+  }
   if (const absl::Status found = FindMemory(line->config); !found.ok()) {
     return Fail(found);
   }

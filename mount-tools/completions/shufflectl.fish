@@ -38,9 +38,13 @@ function __shufflectl_options
     end
 end
 
-# Mount points. mountinfo writes space, tab, newline and backslash in octal.
+# Mount points. mountinfo writes space, tab, newline and backslash in octal. A
+# name with a tab or a newline cannot be offered.
 function __shufflectl_mounts
-    string replace -rf '^(?:\S+ ){4}(\S+) .* - fuse\.shufflefs .*' '$1' </proc/self/mountinfo | string unescape
+    for field in (string replace -rf '^(?:\S+ ){4}(\S+) .* - fuse\.shufflefs .*' '$1' </proc/self/mountinfo)
+        string match -qr '\\\\01[12]' -- $field; and continue
+        printf '%b\n' (string replace -a '\\' '\\0' -- $field)
+    end
 end
 
 # Keys that can change while mounted, or the values of one.

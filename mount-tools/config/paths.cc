@@ -36,6 +36,18 @@ std::string AbsolutePath(absl::string_view path, absl::string_view base) {
   return absl::StrCat("/", absl::StrJoin(parts, "/"));
 }
 
+std::vector<std::string> WithoutLists(std::vector<std::string> words) {
+  absl::string_view before;
+  for (std::string& word : words) {
+    const bool is_value = before == "-o" || before == "--view" ||
+                          before == "--policy" || before == "-I" ||
+                          before == "--replace";
+    if (!is_value && absl::StartsWith(word, "[")) word.insert(0, "./");
+    before = word;
+  }
+  return words;
+}
+
 std::string DirName(absl::string_view path) {
   const size_t slash = path.rfind('/');
   if (slash == absl::string_view::npos) return ".";

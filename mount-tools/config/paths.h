@@ -5,6 +5,7 @@
 #define SHUFFLEFS_MOUNT_TOOLS_CONFIG_PATHS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -15,6 +16,11 @@ namespace shufflefs {
 // `..` and doubled slashes. `..` removes the name before it, even if that is a
 // link. REQUIRES: base is absolute.
 std::string AbsolutePath(absl::string_view path, absl::string_view base);
+
+// The command line's words for CLI11, which takes `[x]` for a list and not for
+// a path. Such a word becomes `./[x]`, unless it is the value of an option that
+// takes no path.
+std::vector<std::string> WithoutLists(std::vector<std::string> words);
 
 // The part of `path` before its last slash. "." if there is none.
 std::string DirName(absl::string_view path);

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -14,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "mount-tools/config/nearest_word.h"
+#include "mount-tools/config/paths.h"
 
 namespace shufflefs {
 namespace {
@@ -140,7 +142,9 @@ absl::StatusOr<Parsed> Parse(
   app.require_subcommand(0, 1);
   for (const auto& command : commands) DeclareCommand(app, *command);
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    std::vector<std::string> reversed = WithoutLists(arguments);
+    std::reverse(reversed.begin(), reversed.end());
+    app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
     return Parsed{nullptr, app.get_subcommands().front()->help("shufflectl")};
   } catch (const CLI::Error& error) {

@@ -75,7 +75,8 @@ absl::StatusOr<RawArguments> SplitArguments(
   app.add_flag("-d,--debug", raw.debug);
   app.add_flag("-h,--help", raw.help);
   app.add_flag("-V,--version", raw.version);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  std::vector<std::string> reversed = WithoutLists(arguments);
+  std::reverse(reversed.begin(), reversed.end());
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::Error& error) {

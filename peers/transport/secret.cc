@@ -97,8 +97,9 @@ absl::StatusOr<std::string> ReadPrivateFile(absl::string_view key,
   const ssize_t size = known ? read(fd, text.data(), text.size()) : -1;
   close(fd);
   if (!known) return Wrong(key, file, "not a file");
-  if ((found.st_mode & 07) != 0) {
-    return Wrong(key, file, "other users may use it; run chmod o= on it");
+  if ((found.st_mode & 077) != 0) {
+    return Wrong(key, file,
+                 "its group or other users may use it; run chmod go= on it");
   }
   if (size < 0 || static_cast<size_t>(size) > kMostFile) {
     return Wrong(key, file, "cannot be read, or is too large");

@@ -51,7 +51,7 @@ bool SameBytes(absl::string_view a, absl::string_view b);
 std::string RandomBytes(size_t count);
 
 // Reads a small file of secrets. InvalidArgument names the key and the file if
-// users other than owner and group may read it.
+// anybody but its owner may read it.
 absl::StatusOr<std::string> ReadPrivateFile(absl::string_view key,
                                             const std::string& file);
 

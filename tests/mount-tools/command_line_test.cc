@@ -70,6 +70,12 @@ TEST(CommandLine, PathsBecomeAbsolute) {
   EXPECT_FALSE(line.config.allow_other);
 }
 
+TEST(CommandLine, BracketsArePartOfAName) {
+  const CommandLine line = ParsedLine({"-o", "policy=lirs", "[data]", "[a,b]"});
+  EXPECT_EQ(line.config.source, "/home/u/[data]");
+  EXPECT_EQ(line.config.mountpoint, "/home/u/[a,b]");
+}
+
 TEST(CommandLine, FlagsAnywhere) {
   EXPECT_TRUE(ParsedLine({"-f", "a", "b"}).run.foreground);
   EXPECT_TRUE(ParsedLine({"a", "-f", "b"}).run.foreground);

@@ -175,9 +175,25 @@ def test_keys_of_a_run(complete):
     assert complete("shufflectl bench -o ro,pair=") == {"off", "stem"}
 
 
-def test_odd_mount_points_in_fish_and_zsh(mounts, folder):
+# Nothing in the name of a mount point is run.
+ODD = ["a b\\c", "it's", 'say "so"', "$(touch${IFS}pwned)", "`touch pwned`",
+       "*", "~", "x;y", "#"]
+
+
+def test_odd_mount_points(mounts, folder):
     source = trees.class_folders(folder / "source")
-    odd = folder / "a b\\c"
-    mounts(source, {"policy": "lirs"}, mountpoint=odd)
-    assert str(odd) in zsh("shufflectl status ", folder).splitlines()
-    assert str(odd) in fish("shufflectl status ", folder).splitlines()
+    (folder / "m").mkdir()
+    odd = [folder / "m" / name for name in ODD]
+    for each in odd:
+        mounts(source, {"policy": "lirs"}, mountpoint=each)
+    expected = {str(each) for each in odd}
+    for shell in (zsh, fish):
+        offered = shell("shufflectl status ", folder).splitlines()
+        assert expected <= set(offered), shell
+    for command in ("status ", "umount ", "epoch -m "):
+        offered = bash(f"shufflectl {command}{folder}/m/", folder).splitlines()
+        assert len(offered) == len(odd), offered
+        words = harness.run(["bash", "-c", "printf '%s\\n' " + " ".join(offered)],
+                            cwd=folder).stdout.splitlines()
+        assert set(words) == expected
+    assert not list(folder.rglob("pwned")) and not os.path.exists("pwned")

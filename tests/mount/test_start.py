@@ -178,6 +178,68 @@ def test_a_groups_file_may_be_in_what_is_mounted_over(mounts, source, folder,
 
 
 # [S-3.12c] A live mount is never replaced, and one state serves one daemon.
+@pytest.mark.parametrize("way", ["", "above/"])
+def test_a_link_to_a_mount_point_is_the_mount_point(source, places, folder,
+                                                    way):
+    mountpoint, state = places
+    (folder / "link").symlink_to("mnt")
+    (folder / "above").symlink_to(folder)
+    link = f"{folder}/{way}link"
+    words = ["-o", f"policy=native,state={state}", source, link]
+    assert run_daemon(*words).returncode == 0
+    for at in (mountpoint, link):
+        done = run_daemon("-o", f"policy=lirs,state={folder}/other", source, at)
+        assert done.returncode == 1
+        assert f"{mountpoint}: a shufflefs is mounted there" in done.stderr
+    pid = daemon_of(os.fspath(link))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert run_daemon(*words).returncode == 0
+    assert harness.mount_types(mountpoint) == ["fuse.shufflefs"]
+    os.kill(daemon_of(os.fspath(link)), signal.SIGTERM)
+    os.wait()
+
+
+def test_brackets_are_part_of_a_name(source, places, folder):
+    mountpoint, state = places
+    named, other = folder / "[mnt]", folder / "[source]"
+    named.mkdir()
+    other.mkdir()
+    (other / "alone").write_text("it")
+    try:
+        done = run_daemon("-o", f"policy=native,state={state}", "[source]",
+                          "[mnt]", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert harness.mount_types(mountpoint) == []
+        assert os.listdir(named) == ["alone"]
+        done = harness.run([harness.shufflectl(), "epoch", "--json", "[mnt]",
+                            "next"], cwd=folder)
+        assert '"epoch":1' in done.stdout
+    finally:
+        harness.run(["umount", "-l", named], check=False)
+
+
+@pytest.mark.parametrize("key", ["state", "tier.path"])
+def test_nothing_is_written_below_the_source(source, places, folder, key):
+    mountpoint, state = places
+    before = trees.contents(source)
+    keys = {"state": state, "policy": "native", key: source / "c0"}
+    done = run_daemon("-o", ",".join(f"{k}={v}" for k, v in keys.items()),
+                      source, mountpoint)
+    assert done.returncode == 1
+    assert "lies in the source" in done.stderr and f"-o {key}" in done.stderr
+    assert harness.mount_types(mountpoint) == []
+    assert trees.contents(source) == before
+
+
+def test_the_root_is_no_mount_point(source, places):
+    _, state = places
+    done = run_daemon("-o", f"policy=native,state={state}", source, "/")
+    assert done.returncode == 1
+    assert "make a directory, and name that" in done.stderr
+
+
+# [S-3.12c] A live mount is never replaced, and one state serves one daemon.
 def test_a_state_directory_serves_one_daemon(mounts, source, folder):
     one = mounts(source, MANUAL)
     (folder / "other").mkdir()

@@ -26,6 +26,7 @@
 #include "mount-tools/ctl/progress_line.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/interrupt.h"
+#include "mount-tools/daemon/mount_places.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
@@ -129,7 +130,9 @@ absl::StatusOr<MountConfig> IndexCommand::Config(
         "where the mount will look for indexes is not known: give its "
         "MOUNTPOINT, or --state DIR here and -o state=DIR there");
   }
+  line.config.mountpoint = WithoutLinks(line.config.mountpoint);
   ASSIGN_OR_RETURN(line.config.state, StatePath(line.config));
+  RETURN_IF_ERROR(CheckPlaces(line.config));
   return std::move(line.config);
 }
 
