@@ -258,6 +258,11 @@ absl::Status Ledger::Switch(const LedgerSwitch& change) {
   return Append(change);
 }
 
+absl::Status Ledger::Rest(const LedgerPass& pass) {
+  MutexLock lock(mu_);
+  return AppendRest(*file_, pass);
+}
+
 absl::Status Ledger::Compact() {
   MutexLock one_at_a_time(compact_mu_);
   const absl::Status done = CompactNow();

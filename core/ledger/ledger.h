@@ -109,6 +109,9 @@ class Ledger {
   // REQUIRES: Trim() after its last change.
   absl::Status Hold(const LedgerHold& hold, const LedgerPass& pass);
   absl::Status Switch(const LedgerSwitch& change);
+  // Appends what was opened in a pass while nothing could be appended, if the
+  // ledger has the beginning of the pass. REQUIRES: as before.
+  absl::Status Rest(const LedgerPass& pass);
 
   // Writes the kept epochs anew and replaces the file by the new one. A
   // consumed sample takes a bit, or a pair of twice the bits of a name if it

@@ -101,9 +101,7 @@ void LedgerHistory::OnShown(uint8_t view, const CarriedPair& pair) {
 }
 
 void LedgerHistory::OnBound(uint8_t view, const PackedPairs& pairs) {
-  Kept* running = Running(view);
-  if (running == nullptr) return;
-  for (uint64_t i = 0; i < pairs.size(); ++i) running->pass.held.Add(pairs[i]);
+  if (Kept* running = Running(view)) running->pass.Bound(pairs);
 }
 
 void LedgerHistory::OnOpens(uint8_t view, const LedgerOpens& opens) {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "core/ledger/ledger_pairs.h"
 
@@ -37,6 +38,22 @@ void ForEachBut(const Pairs& pairs, std::vector<CarriedPair> others,
       visit(pair);
     }
   }
+}
+
+// Each of `pairs` once, where it comes last.
+PackedPairs LastOfEach(const PackedPairs& pairs, uint64_t limit) {
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> known;
+  std::vector<CarriedPair> last;
+  for (uint64_t i = pairs.size(); i-- > 0;) {
+    const CarriedPair pair = pairs[i];
+    if (known.emplace(pair.name, pair.sample).second) last.push_back(pair);
+  }
+  PackedPairs each(limit);
+  while (!last.empty()) {
+    each.Add(last.back());
+    last.pop_back();
+  }
+  return each;
 }
 
 // Records that will follow each other in a file.
@@ -94,9 +111,10 @@ absl::Status WordsAt::AddOpened(uint8_t view, const LedgerPass& pass) {
     RETURN_IF_ERROR(Add(ledger_format::EncodeOpens(view, opens, next())));
   }
   // This replaces what the records before tell of the order.
-  if (!pass.recent.empty()) {
+  const RecentOpens& recent = pass.tally.recent;
+  if (!recent.empty()) {
     RETURN_IF_ERROR(
-        Add(ledger_format::EncodeOpens(view, pass.recent.told(), next())));
+        Add(ledger_format::EncodeOpens(view, recent.told(), next())));
   }
   if (pass.containers.empty()) return absl::OkStatus();
   LedgerContainers read{pass.begin.binding, {}};
@@ -143,8 +161,8 @@ LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
   });
   unnamed.Settle();
   evidence = state.evidence;
-  consumptions_ = shown.size() + unnamed.size() + evidence.surplus.size();
-  recent.Add(state.recent);
+  tally.consumptions = shown.size() + unnamed.size() + evidence.surplus.size();
+  tally.recent.Add(state.recent);
   containers.insert(state.containers.begin(), state.containers.end());
   Trim();
 }
@@ -153,9 +171,11 @@ LedgerPass LedgerPass::Held(const LedgerHold& hold) const {
   LedgerPass next(begin);
   next.begin.epoch = hold.epoch;
   next.begin.unexplained = hold.rule == kUnexplainedRule;
-  ForEachBut(held, Unpacked(shown),
+  ForEachBut(held_twice_ ? LastOfEach(held, begin.names) : held,
+             Unpacked(shown),
              [&](const CarriedPair& pair) { next.held.Add(pair); });
   for (uint64_t i = 0; i < shown.size(); ++i) next.held.Add(shown[i]);
+  next.held_from_before_ = next.held.size() > 0;
   return next;
 }
 
@@ -178,7 +198,7 @@ LedgerState LedgerPass::State() const {
                [&](const CarriedPair& pair) { state.bound.push_back(pair); });
   }
   state.bound.insert(state.bound.end(), rest.begin(), rest.end());
-  state.recent = recent.told();
+  state.recent = tally.recent.told();
   state.containers.assign(containers.begin(), containers.end());
   state.evidence = evidence;
   return state;
@@ -186,20 +206,18 @@ LedgerState LedgerPass::State() const {
 
 void LedgerPass::Consumed(uint64_t sample) {
   if (!unnamed.Add(sample)) Keep(sample, evidence.surplus);
-  ++consumptions_;
-  recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, sample});
+  tally.Consumed(sample);
 }
 
 void LedgerPass::ConsumedUnder(const CarriedPair& pair) {
   shown.Add(pair);
-  ++consumptions_;
-  recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, pair.name});
+  tally.Consumed(pair.name);
 }
 
 void LedgerPass::Opened(const LedgerOpens& opens) {
-  recent.Add(opens);
+  tally.recent.Add(opens);
   // A record that replaces earlier ones tells of them once more.
-  if (opens.anew || consumptions_ < begin.names) return;
+  if (opens.anew || tally.consumptions < begin.names) return;
   for (const LedgerOpen& open : opens.opens) {
     if (open.kind == LedgerOpen::Kind::kAgain) {
       Keep(open.number, evidence.again);
@@ -208,7 +226,7 @@ void LedgerPass::Opened(const LedgerOpens& opens) {
 }
 
 void LedgerPass::EndBefore(const LedgerEpoch& next) {
-  recent = {};  // nobody continues an epoch that ended
+  tally.recent = {};  // nobody continues an epoch that ended
   containers.clear();
   SampleSet carried;
   for (const CarriedPair& pair : next.carried) carried.Add(pair.name);
@@ -220,7 +238,7 @@ void LedgerPass::EndBefore(const LedgerEpoch& next) {
 }
 
 void LedgerPass::EndHeld() {
-  recent = {};
+  tally.recent = {};
   containers.clear();
   evidence.again.clear();
   Trim();
@@ -231,9 +249,17 @@ void LedgerPass::ReadWhole(const LedgerContainers& read) {
   containers.insert(read.files.begin(), read.files.end());
 }
 
+void LedgerPass::Bound(const PackedPairs& pairs) {
+  for (uint64_t i = 0; i < pairs.size(); ++i) held.Add(pairs[i]);
+  // If the hold was written late, they are of passes that were not written. But
+  // names keep their samples, so earlier ones may have shown the same pairs.
+  held_twice_ = held_from_before_;
+}
+
 void LedgerPass::Trim() {
+  if (std::exchange(held_twice_, false)) held = LastOfEach(held, begin.names);
   unnamed.Settle();
-  recent.Trim();
+  tally.recent.Trim();
   held.Trim();
   shown.Trim();
 }
@@ -252,6 +278,13 @@ absl::Status AppendPass(WordLog& file, const LedgerPass& pass) {
 absl::Status AppendPass(WordLog& file, const LedgerHold& hold,
                         const LedgerPass& pass) {
   return AppendBehind(hold, pass, file);
+}
+
+absl::Status AppendRest(WordLog& file, const LedgerPass& pass) {
+  RETURN_IF_ERROR(file.CheckStart());
+  WordsAt words(file.size());
+  RETURN_IF_ERROR(words.AddOpened(pass.begin.view, pass));
+  return file.Append(words.words());
 }
 
 }  // namespace shufflefs

@@ -46,11 +46,28 @@ struct LedgerState {
   LedgerEvidence evidence;
 };
 
-// The same, with each pair packed and stored once.
+// What later records of a pass depend on.
+struct LedgerTally {
+  // `number` as in LedgerOpen.
+  void Consumed(uint64_t number) {
+    recent.Add(LedgerOpen{LedgerOpen::Kind::kFirst, number});
+    ++consumptions;
+  }
+
+  RecentOpens recent;
+  uint64_t consumptions = 0;
+};
+
+// A LedgerState with each pair packed and stored once.
 struct LedgerPass {
   explicit LedgerPass(LedgerEpoch epoch)
       : begin(std::move(epoch)), held(begin.names), shown(begin.names) {}
   explicit LedgerPass(const LedgerState& state);
+  // The rest of a pass, of which a ledger has the beginning and `before`.
+  LedgerPass(LedgerEpoch epoch, LedgerTally before)
+      : LedgerPass(std::move(epoch)) {
+    tally = std::move(before);
+  }
 
   // The pass that a hold begins: nothing is consumed, and names are bound as in
   // this one.
@@ -61,6 +78,8 @@ struct LedgerPass {
   void ConsumedUnder(const CarriedPair& pair);
   void Opened(const LedgerOpens& opens);
   void ReadWhole(const LedgerContainers& read);
+  // Adds to `held`.
+  void Bound(const PackedPairs& pairs);
   // It ended: `next` began, or a hold. Drops what is of no use then.
   void EndBefore(const LedgerEpoch& next);
   void EndHeld();
@@ -71,12 +90,13 @@ struct LedgerPass {
   PackedPairs held;   // bound before this pass, or not consumed
   PackedPairs shown;  // consumed in this pass, in order
   SampleSet unnamed;  // consumed without a name
-  RecentOpens recent;
+  LedgerTally tally;
   std::set<uint64_t> containers;  // as in LedgerState
   LedgerEvidence evidence;
 
  private:
-  uint64_t consumptions_ = 0;
+  bool held_from_before_ = false;  // some of `held`
+  bool held_twice_ = false;        // perhaps some of `held`
 };
 
 // Returns whether `next` repeats what `last`, the previous epoch of the same
@@ -107,6 +127,8 @@ absl::Status AppendPass(WordLog& file, const LedgerPass& pass);
 // The same for a pass that `hold` began.
 absl::Status AppendPass(WordLog& file, const LedgerHold& hold,
                         const LedgerPass& pass);
+// The same for the rest of a pass that the file has begun.
+absl::Status AppendRest(WordLog& file, const LedgerPass& pass);
 
 }  // namespace shufflefs
 

@@ -94,9 +94,7 @@ void ProofCollector::OnShown(uint8_t view, const CarriedPair& pair) {
 }
 
 void ProofCollector::OnBound(uint8_t view, const PackedPairs& pairs) {
-  Pass* running = Running(view);
-  if (running == nullptr) return;
-  for (uint64_t i = 0; i < pairs.size(); ++i) running->pass.held.Add(pairs[i]);
+  if (Pass* running = Running(view)) running->pass.Bound(pairs);
 }
 
 void ProofCollector::OnOpens(uint8_t view, const LedgerOpens& opens) {

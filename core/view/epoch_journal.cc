@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/log.h"
-#include "core/base/mutex.h"
 #include "core/ledger/served_counts.h"
 
 namespace shufflefs {
@@ -48,66 +47,39 @@ std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
   return absl::StrJoin(changes, ", ");
 }
 
-void Add(const std::vector<CarriedPair>& consumed, bool named,
-         LedgerPass& pass) {
-  for (const CarriedPair& pair : consumed) {
-    if (named) {
-      pass.ConsumedUnder(pair);
-    } else {
-      pass.Consumed(pair.sample);
-    }
-  }
+// `taken`: how often samples were shown before, by a supply.
+void LogRefusal(const absl::Status& taken) {
+  if (taken.ok()) return;
+  Log(LogLevel::kError,
+      absl::StrCat("ledger: ", taken.message(), "; samples are counted anew"));
 }
 
 }  // namespace
 
-// Thread-safe.
-class EpochJournal::Noter {
- public:
-  Noter(uint32_t id, Ledger* ledger)
-      : view_(static_cast<uint8_t>(id)), ledger_(ledger) {}
-
-  void Note(Epoch binding, EntryId container) {
-    MutexLock lock(mu_);
-    if (ledger_ == nullptr) return;
-    // If the ledger fails, the next record that begins an epoch says so.
-    ledger_->ReadWhole(view_, {binding, {container.value()}}).IgnoreError();
-  }
-  void Close() {
-    MutexLock lock(mu_);
-    ledger_ = nullptr;
-  }
-
- private:
-  const uint8_t view_;
-
-  Mutex mu_;
-  Ledger* ledger_ ABSL_GUARDED_BY(mu_);
-};
-
 EpochJournal::EpochJournal(uint32_t id, Ledger* ledger)
-    : id_(id), ledger_(ledger), noter_(std::make_shared<Noter>(id, ledger)) {}
+    : id_(static_cast<uint8_t>(id)),
+      writer_(std::make_shared<LedgerWriter>(id_, ledger)) {}
 
 EpochJournal::~EpochJournal() {
-  CatchUp();
-  if (noter_ != nullptr) noter_->Close();  // null if it was moved
+  if (writer_ != nullptr) writer_->Close();  // null if it was moved
 }
 
 std::function<void(EntryId)> EpochJournal::NoterOfContainers(
     Epoch binding) const {
-  return [noter = noter_, binding](EntryId container) {
-    noter->Note(binding, container);
+  return [writer = writer_, readers = writer_->AnnounceReaders(),
+          binding](EntryId container) {
+    writer->ReadWhole(readers, {binding, {container.value()}});
   };
 }
 
 absl::optional<LedgerState> EpochJournal::TakeLast(const std::string& path) {
-  return ledger_ == nullptr ? absl::nullopt : ledger_->TakeLastState(path);
+  return writer_->TakeLast(path);
 }
 
 LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
                                  Epoch epoch, bool moves) const {
   LedgerEpoch record;
-  record.view = static_cast<uint8_t>(id_);
+  record.view = id_;
   record.view_path = setup.config.path;
   record.names = setup.dataset->grouping().sample_count();
   record.fingerprint = setup.dataset->catalogue().samples_fingerprint();
@@ -130,65 +102,27 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
 void EpochJournal::Begun(const LedgerEpoch& record, const Binding& binding,
                          const OpenTracker* tracker) {
   noted_again_ = 0;
-  names_ = record.names;
-  const std::vector<CarriedPair> seen = Seen(binding, tracker);
-  if (ledger_ == nullptr) return;
-  CatchUp();
-  const absl::Status done = ledger_->BeginEpoch(record, seen);
-  if (Began(done, record.epoch)) return;
-  late_.emplace(LedgerPass(record), done);
-  Add(seen, record.reactive, late_->pass);
+  writer_->BeginEpoch(record, Seen(binding, tracker));
 }
 
 void EpochJournal::Switched(Epoch epoch, const ViewSetup& from,
                             const ViewSetup& to) {
-  if (ledger_ == nullptr) return;
-  const LedgerSwitch change{static_cast<uint8_t>(id_), epoch,
-                            SwitchText(from, to)};
-  if (late_) {
-    late_->change = change;
-  } else {
-    Note(ledger_->Switch(change));
-  }
+  writer_->Switch({id_, epoch, SwitchText(from, to)});
 }
 
 void EpochJournal::Held(Epoch epoch, const EpochOutcome& outcome,
                         const Binding& binding, const OpenTracker* tracker) {
   noted_again_ = 0;
-  const std::vector<CarriedPair> seen = Seen(binding, tracker);
-  if (ledger_ == nullptr) return;
-  const bool named = binding.bound_names() != nullptr;
-  const LedgerHold hold{static_cast<uint8_t>(id_), epoch, outcome.rule,
-                        std::string(HoldReasonName(outcome.reason))};
-  CatchUp();
-  if (late_) {
-    late_->Hold(hold);
-  } else {
-    const absl::Status done = ledger_->Hold(hold, named, seen);
-    if (Began(done, epoch)) return;
-    LedgerEpoch begin;
-    begin.view = hold.view;
-    begin.names = names_;
-    late_.emplace(LedgerPass(std::move(begin)), done);
-    late_->hold = hold;
-  }
-  Add(seen, named, late_->pass);
+  writer_->Hold(
+      {id_, epoch, outcome.rule, std::string(HoldReasonName(outcome.reason))},
+      binding.bound_names() != nullptr, Seen(binding, tracker));
 }
 
 void EpochJournal::OpensAreLate() {
   noted_again_ = kMostAgain;
-  if (ledger_ == nullptr) return;
   LedgerOpens opens;
   opens.untold = kMaxLedgerNames;
-  Opened(opens);
-}
-
-void EpochJournal::Opened(const LedgerOpens& opens) {
-  if (Late* late = Lagging()) {
-    late->pass.Opened(opens);
-  } else {
-    Note(ledger_->Opened(static_cast<uint8_t>(id_), opens));
-  }
+  writer_->Opened(opens);
 }
 
 void EpochJournal::NoteShown(const Binding& binding, const CarriedPair& pair) {
@@ -197,88 +131,16 @@ void EpochJournal::NoteShown(const Binding& binding, const CarriedPair& pair) {
 
 void EpochJournal::Consumed(const Binding& binding, SampleId name) {
   if (binding.repeats()) binding.bound_names()->Opened(name);
-  const SampleId sample = binding.ShownSample(name);
-  NoteShown(binding, {name.value(), sample.value()});
-  if (ledger_ == nullptr) return;
-  const uint8_t view = static_cast<uint8_t>(id_);
-  const bool named = binding.bound_names() != nullptr;
-  if (Late* late = Lagging()) {
-    Add({{name.value(), sample.value()}}, named, late->pass);
-  } else if (!named) {
-    Note(ledger_->Consumed(view, sample.value()));
+  const CarriedPair pair{name.value(), binding.ShownSample(name).value()};
+  NoteShown(binding, pair);
+  if (binding.bound_names() != nullptr) {
+    writer_->ConsumedUnder(pair);
   } else {
-    Note(ledger_->ConsumedUnder(view, name.value(), sample.value()));
+    writer_->Consumed(pair.sample);
   }
 }
 
-void EpochJournal::Note(const absl::Status& done) {
-  if (done.ok() || failed_) return;
-  failed_ = true;  // log once, not at every open
-  Log(LogLevel::kError, absl::StrCat("ledger: ", done.message(),
-                                     "; what was read is not recorded"));
-}
-
-EpochJournal::Late::Late(LedgerPass since, const absl::Status& done)
-    : pass(std::move(since)),
-      why(done.message()),
-      tried(std::chrono::steady_clock::now()) {}
-
-void EpochJournal::Late::Hold(const LedgerHold& next) {
-  pass = pass.Held(next);
-  // The pass that the ledger's last one continues in has ended.
-  pass.begin.continues = false;
-  if (hold) hold = next;
-}
-
-bool EpochJournal::Began(const absl::Status& done, Epoch epoch) {
-  if (!done.ok()) {
-    if (!failed_) {
-      Log(LogLevel::kError,
-          absl::StrCat("ledger: ", done.message(), "; epoch ", epoch.value(),
-                       " is kept in memory until it can be recorded"));
-    }
-    failed_ = true;
-    return false;
-  }
-  if (failed_) {
-    Log(LogLevel::kInfo, absl::StrCat("ledger: epoch ", epoch.value(),
-                                      " is recorded; before it, something may "
-                                      "be missing"));
-  }
-  failed_ = false;
-  late_.reset();
-  return true;
-}
-
-EpochJournal::Late* EpochJournal::Lagging() {
-  if (late_ && std::chrono::steady_clock::now() - late_->tried >= kRetryAfter) {
-    CatchUp();
-  }
-  return late_ ? &*late_ : nullptr;
-}
-
-void EpochJournal::CatchUp() {
-  if (!late_) return;
-  late_->pass.Trim();
-  const absl::Status done = late_->hold
-                                ? ledger_->Hold(*late_->hold, late_->pass)
-                                : ledger_->Adopt(late_->pass);
-  if (!done.ok()) {
-    late_->why = std::string(done.message());
-    late_->tried = std::chrono::steady_clock::now();
-    return;
-  }
-  const absl::optional<LedgerSwitch> change = std::move(late_->change);
-  Began(done, late_->hold ? late_->hold->epoch : late_->pass.begin.epoch);
-  if (change) Note(ledger_->Switch(*change));
-}
-
-std::string EpochJournal::Warning() const {
-  if (!late_) return "";
-  return absl::StrCat("ledger: ", late_->why,
-                      "; this epoch is kept in memory only, and is lost if the "
-                      "daemon ends; free some space");
-}
+std::string EpochJournal::Warning() const { return writer_->Warning(); }
 
 // The opens that showed that the new epoch had begun belong to it.
 std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,
@@ -304,14 +166,14 @@ void EpochJournal::Again(SampleId name, const EpochOutcome& outcome) {
   // A second open by the same client call is carried with the first.
   const bool told =
       evidence || (outcome.open == OpenClass::kDouble && !outcome.repeat);
-  if (ledger_ == nullptr || !told || noted_again_ == kMostAgain) return;
+  if (!told || noted_again_ == kMostAgain) return;
   LedgerOpens opens;
   opens.opens.push_back(
       {evidence ? LedgerOpen::Kind::kAgain : LedgerOpen::Kind::kDouble,
        name.value()});
   // A later run that continues from here does not know what else was opened.
   if (++noted_again_ == kMostAgain) opens.untold = kMaxLedgerNames;
-  Opened(opens);
+  writer_->Opened(opens);
 }
 
 void EpochJournal::ShowAgain(const LedgerState& state, const Binding& binding) {
@@ -325,23 +187,15 @@ void EpochJournal::ShowAgain(const LedgerState& state, const Binding& binding) {
 void EpochJournal::Continue(LedgerState& state, const Binding& binding) {
   ShowAgain(state, binding);
   // The order of views may have changed.
-  state.begin.view = static_cast<uint8_t>(id_);
-  names_ = state.begin.names;
-  const absl::Status done = ledger_->Continue(state);
-  if (Began(done, state.begin.epoch)) return;
-  late_.emplace(LedgerPass(state), done);
-  late_->pass.begin.continues = true;
+  state.begin.view = id_;
+  writer_->Continue(state);
 }
 
 void EpochJournal::Adopt(LedgerState& state, const Binding& binding) {
   noted_again_ = 0;
   ShowAgain(state, binding);
-  state.begin.view = static_cast<uint8_t>(id_);
-  names_ = state.begin.names;
-  if (ledger_ == nullptr) return;
-  CatchUp();
-  const absl::Status done = ledger_->Adopt(state);
-  if (!Began(done, state.begin.epoch)) late_.emplace(LedgerPass(state), done);
+  state.begin.view = id_;
+  writer_->Adopt(state);
 }
 
 OpenTracker::Past EpochJournal::PastOf(const LedgerState& state,
@@ -383,7 +237,7 @@ void EpochJournal::KeepServed(const ViewSetup& before, const ViewSetup& now) {
 
 void EpochJournal::GiveServed(const ViewSetup& now) {
   if (served_.empty()) return;
-  Note(now.supply->sets().TakeServed(std::exchange(served_, "")));
+  LogRefusal(now.supply->sets().TakeServed(std::exchange(served_, "")));
 }
 
 void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
@@ -404,7 +258,7 @@ void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
       ++(*counts)[last.bound[i].sample];
     }
   }
-  Note(now.supply->sets().TakeServed(PackCounts(*counts)));
+  LogRefusal(now.supply->sets().TakeServed(PackCounts(*counts)));
 }
 
 }  // namespace shufflefs

@@ -4,36 +4,28 @@
 #ifndef SHUFFLEFS_CORE_VIEW_EPOCH_JOURNAL_H_
 #define SHUFFLEFS_CORE_VIEW_EPOCH_JOURNAL_H_
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/epoch/epoch_outcome.h"
 #include "core/epoch/open_tracker.h"
 #include "core/ledger/ledger.h"
-#include "core/ledger/ledger_history.h"
 #include "core/ledger/ledger_pass.h"
+#include "core/ledger/ledger_writer.h"
 #include "core/view/epoch_token.h"
 #include "core/view/view_setup.h"
 
 namespace shufflefs {
 
-// Not thread-safe: the view's lock guards it. A write may extend the ledger's
-// file. If the ledger fails, the journal logs that once and the view goes on.
-//
-// If the record that begins a pass cannot be appended, what follows would count
-// for the pass before. So nothing is appended until the ledger takes that
-// record. Meanwhile the journal keeps the pass in memory: a bit for each
-// consumed sample, or its pair if the epoch is reactive. Of passes that end
-// meanwhile, only the last is kept.
+// Not thread-safe: the view's lock guards it. A call may block on a write to
+// the ledger. If the ledger fails, the view goes on, and a LedgerWriter keeps
+// what the ledger did not take.
 class EpochJournal {
  public:
   // `id` is the view's number in the ledger. The ledger outlives the journal.
@@ -85,9 +77,6 @@ class EpochJournal {
   // What the ledger still lacks, for status, or "".
   std::string Warning() const;
 
-  // How long it waits before it tries to append again.
-  static constexpr std::chrono::milliseconds kRetryAfter{1000};
-
   // The pairs that a reactive epoch showed since it began or was held.
   const ShownPairs& shown() const { return shown_; }
 
@@ -100,42 +89,14 @@ class EpochJournal {
   void TakeServed(const ViewSetup& now, const LedgerState& last, bool ended);
 
  private:
-  // A pass whose beginning is not in the ledger.
-  struct Late {
-    Late(LedgerPass since, const absl::Status& done);
-    // It ended, but names keep what they show.
-    void Hold(const LedgerHold& next);
-
-    LedgerPass pass;
-    // It began with this. Otherwise with pass.begin.
-    absl::optional<LedgerHold> hold;
-    absl::optional<LedgerSwitch> change;
-    std::string why;
-    std::chrono::steady_clock::time_point tried;
-  };
-
-  void Note(const absl::Status& done);
-  // A pass began. Returns whether the ledger has its beginning, as `done` says.
-  bool Began(const absl::Status& done, Epoch epoch);
-  // Returns where to keep what was opened, or null if the ledger takes it.
-  Late* Lagging();
-  // Appends what was kept, if that is possible now.
-  void CatchUp();
-  void Opened(const LedgerOpens& opens);
   void NoteShown(const Binding& binding, const CarriedPair& pair);
   void ShowAgain(const LedgerState& state, const Binding& binding);
   std::vector<CarriedPair> Seen(const Binding& binding,
                                 const OpenTracker* tracker);
 
+  const uint8_t id_;
   // Readers may end after the journal is gone.
-  class Noter;
-
-  const uint32_t id_;
-  Ledger* const ledger_;
-  std::shared_ptr<Noter> noter_;
-  bool failed_ = false;
-  uint64_t names_ = 0;  // of the view
-  absl::optional<Late> late_;
+  std::shared_ptr<LedgerWriter> writer_;
   uint64_t noted_again_ = 0;  // non-first opens noted in this epoch
   ShownPairs shown_;
   std::string served_;  // counts of a setup that ended, or ""

@@ -298,7 +298,7 @@ class FullDiskTest : public BoundaryTest {
     EXPECT_EQ(view_->Install(*view_->Prepare(next)), absl::OkStatus());
   }
   static void WaitForRetry() {
-    std::this_thread::sleep_for(EpochJournal::kRetryAfter);
+    std::this_thread::sleep_for(LedgerWriter::kRetryAfter);
   }
 
   milliseconds now_{0};
@@ -326,6 +326,28 @@ TEST_F(FullDiskTest, AnEpochThatCannotBeRecordedIsRecordedLater) {
   Start(config);
   EXPECT_EQ(view_->EpochStatus().epoch, Epoch(1));
   EXPECT_EQ(*view_->EpochStatus().consumed, 12u);
+}
+
+// Neither a sample nor its place in the order is forgotten.
+TEST_F(FullDiskTest, WhatIsReadMeanwhileIsRecordedLater) {
+  const ViewConfig config = ViewFixture::Config("lirs");
+  Start(config);
+  Read(0, 300);
+  NextEpoch();
+  Read(0, 100);
+  FillTo(4);
+  {
+    const testing_support::FullDisk full(kBytes);
+    Read(100, 150);
+    EXPECT_THAT(view_->EpochStatus().warnings,
+                ::testing::Contains(::testing::HasSubstr("in memory only")));
+  }
+  Read(150, 299);
+  Start(config);
+  EXPECT_EQ(*view_->EpochStatus().consumed, 299u);
+  EXPECT_THAT(view_->EpochStatus().warnings, ::testing::IsEmpty());
+  Read(299, 300);
+  EXPECT_THAT(Passes(), ::testing::ElementsAre("0: 300", "1: 300"));
 }
 
 TEST_F(FullDiskTest, TheEndOfTheViewTriesOnceMore) {
@@ -383,6 +405,30 @@ TEST_F(FullDiskTest, AHeldEpochThatCannotBeRecordedIsRecordedLater) {
   journal.Consumed(*binding, SampleId(3));
   EXPECT_THAT(Passes(), ::testing::ElementsAre("0: 0", "5: 1", "7: 3"));
   EXPECT_EQ(journal.Warning(), "");
+}
+
+// Of an epoch that is begun once more, earlier readers read nothing.
+TEST_F(FullDiskTest, ReadersOfAPassThatEndedSayNothing) {
+  Start(ViewFixture::Config("lirs"));
+  const std::shared_ptr<const ViewSetup> setup = view_->setup();
+  const std::shared_ptr<const Binding> binding =
+      MakeLiveEpoch(setup, {Epoch(5), {}, false, {}, {}}).binding;
+  {
+    EpochJournal journal(0, ledger_.get());
+    const LedgerEpoch record = journal.Record(*setup, *binding, Epoch(5), true);
+    const auto before = journal.NoterOfContainers(Epoch(5));
+    journal.Begun(record, *binding, nullptr);
+    const auto now = journal.NoterOfContainers(Epoch(5));
+    journal.Begun(record, *binding, nullptr);
+    before(EntryId(1));
+    now(EntryId(2));
+  }
+  view_.reset();
+  ledger_.reset();
+  auto ledger = Ledger::Open(state_.At("ledger"), {});
+  ASSERT_TRUE(ledger.ok()) << ledger.status();
+  EXPECT_THAT((*ledger)->TakeLastState("")->containers,
+              ::testing::ElementsAre(2));
 }
 
 TEST(ViewLedgerTest, AnotherSeedBeginsAnew) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/view/view.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/full_disk.h"
 #include "tests/core/records/content/record_pool_fixture.h"
 #include "tests/core/view/container_setup.h"
 
@@ -197,6 +198,19 @@ TEST_F(RestartedPassTest, APassThatBeginsAnewIsOfOneEpoch) {
   EXPECT_EQ(Read(0), Epoch(0));
   EXPECT_EQ(Read(1), Epoch(0));
   EXPECT_EQ(Read(0), Epoch(1));
+}
+
+// The epoch begins while the disk is full, and nothing else is written of it.
+TEST_F(RestartedPassTest, APassThatWasReadOnAFullDiskGoesOnAfterARestart) {
+  EXPECT_EQ(Read(0), Epoch(0));
+  EXPECT_EQ(Read(1), Epoch(0));
+  {
+    const testing_support::FullDisk full(0);
+    EXPECT_EQ(Read(0), Epoch(1));
+  }
+  Start();
+  EXPECT_EQ(Read(1), Epoch(1));
+  EXPECT_EQ(Read(0), Epoch(2));
 }
 
 // An epoch by path is not the live one, of which nothing was read.

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ledger/ledger_writer.h"
+
+#include <errno.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+
+namespace shufflefs {
+namespace {
+
+void Add(absl::Span<const CarriedPair> consumed, bool named, LedgerPass& pass) {
+  for (const CarriedPair& pair : consumed) {
+    if (named) {
+      pass.ConsumedUnder(pair);
+    } else {
+      pass.Consumed(pair.sample);
+    }
+  }
+}
+
+LedgerTally TallyOf(absl::Span<const CarriedPair> consumed, bool named) {
+  LedgerTally tally;
+  for (const CarriedPair& pair : consumed) {
+    tally.Consumed(named ? pair.name : pair.sample);
+  }
+  return tally;
+}
+
+// What the records of a pass need of its beginning.
+LedgerEpoch BriefOf(const LedgerEpoch& epoch) {
+  LedgerEpoch brief;
+  brief.view = epoch.view;
+  brief.names = epoch.names;
+  brief.epoch = epoch.epoch;
+  brief.binding = epoch.binding;
+  return brief;
+}
+
+bool IsFull(const absl::Status& status) {
+  const int error = ErrnoOf(status).value_or(0);
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+}  // namespace
+
+void LedgerWriter::Late::Hold(const LedgerHold& next) {
+  pass = pass.Held(next);
+  // The pass that the ledger's last one continues in has ended.
+  pass.begin.continues = false;
+  if (hold || begun) hold = next;
+  begun = false;
+}
+
+void LedgerWriter::Close() {
+  MutexLock lock(mu_);
+  if (late_ && ledger_ != nullptr) CatchUp();
+  ledger_ = nullptr;
+}
+
+absl::optional<LedgerState> LedgerWriter::TakeLast(
+    absl::string_view view_path) {
+  MutexLock lock(mu_);
+  return ledger_ == nullptr ? absl::nullopt : ledger_->TakeLastState(view_path);
+}
+
+void LedgerWriter::BeginEpoch(const LedgerEpoch& epoch,
+                              absl::Span<const CarriedPair> seen) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr) return;
+  EndPass();
+  begin_ = BriefOf(epoch);
+  tally_ = TallyOf(seen, epoch.reactive);
+  const absl::Status done = ledger_->BeginEpoch(epoch, seen);
+  if (done.ok()) {
+    NoteRecorded();
+    return;
+  }
+  FallBehind(LedgerPass(epoch), /*begun=*/false, done);
+  Add(seen, epoch.reactive, late_->pass);
+}
+
+void LedgerWriter::Hold(const LedgerHold& hold, bool named,
+                        absl::Span<const CarriedPair> seen) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr) return;
+  EndPass();
+  begin_.epoch = hold.epoch;
+  tally_ = TallyOf(seen, named);
+  if (late_) {
+    late_->Hold(hold);
+  } else {
+    const absl::Status done = ledger_->Hold(hold, named, seen);
+    if (done.ok()) return;
+    FallBehind(LedgerPass(begin_), /*begun=*/false, done);
+    late_->hold = hold;
+  }
+  Add(seen, named, late_->pass);
+}
+
+void LedgerWriter::Switch(const LedgerSwitch& change) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr) return;
+  if (!KeepsUp() || !Took(ledger_->Switch(change))) late_->change = change;
+}
+
+void LedgerWriter::Continue(const LedgerState& state) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr) return;
+  LedgerPass pass(state);
+  pass.begin.continues = true;
+  GoOn(ledger_->Continue(state), std::move(pass));
+}
+
+void LedgerWriter::Adopt(const LedgerState& state) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr) return;
+  EndPass();
+  GoOn(ledger_->Adopt(state), LedgerPass(state));
+}
+
+void LedgerWriter::GoOn(const absl::Status& done, LedgerPass pass) {
+  begin_ = BriefOf(pass.begin);
+  tally_ = pass.tally;
+  if (done.ok()) {
+    NoteRecorded();
+  } else {
+    FallBehind(std::move(pass), /*begun=*/false, done);
+  }
+}
+
+void LedgerWriter::Consumed(uint64_t sample) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr) return;
+  if (KeepsUp() && Took(ledger_->Consumed(view_, sample))) {
+    tally_.Consumed(sample);
+  } else {
+    late_->pass.Consumed(sample);
+  }
+}
+
+void LedgerWriter::ConsumedUnder(const CarriedPair& pair) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr) return;
+  if (KeepsUp() &&
+      Took(ledger_->ConsumedUnder(view_, pair.name, pair.sample))) {
+    tally_.Consumed(pair.name);
+  } else {
+    late_->pass.ConsumedUnder(pair);
+  }
+}
+
+void LedgerWriter::Opened(const LedgerOpens& opens) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr) return;
+  if (KeepsUp() && Took(ledger_->Opened(view_, opens))) {
+    tally_.recent.Add(opens);
+  } else {
+    late_->pass.Opened(opens);
+  }
+}
+
+uint64_t LedgerWriter::AnnounceReaders() {
+  MutexLock lock(mu_);
+  return ++readers_;
+}
+
+void LedgerWriter::ReadWhole(uint64_t readers, const LedgerContainers& read) {
+  MutexLock lock(mu_);
+  if (ledger_ == nullptr || readers != readers_) return;
+  if (!KeepsUp() || !Took(ledger_->ReadWhole(view_, read))) {
+    late_->pass.ReadWhole(read);
+  }
+}
+
+std::string LedgerWriter::Warning() const {
+  MutexLock lock(mu_);
+  if (!late_) return "";
+  return absl::StrCat("ledger: ", late_->why.message(), "; ",
+                      late_->begun ? "what was read since" : "this epoch",
+                      " is kept in memory only, and is lost if the daemon ends",
+                      IsFull(late_->why) ? "; free some space" : "");
+}
+
+bool LedgerWriter::KeepsUp() {
+  if (late_ && std::chrono::steady_clock::now() - late_->tried >= retry_after_) {
+    CatchUp();
+  }
+  return !late_;
+}
+
+bool LedgerWriter::Took(const absl::Status& done) {
+  if (!done.ok()) FallBehind(LedgerPass(begin_, tally_), /*begun=*/true, done);
+  return done.ok();
+}
+
+void LedgerWriter::EndPass() {
+  if (late_) CatchUp();
+  lost_ = lost_ || late_;
+}
+
+void LedgerWriter::FallBehind(LedgerPass pass, bool begun,
+                              const absl::Status& done) {
+  if (!late_) {
+    Log(LogLevel::kError,
+        absl::StrCat("ledger: ", done.message(), "; ",
+                     begun ? "what is read in " : "", "epoch ",
+                     begin_.epoch.value(),
+                     " is kept in memory until it can be recorded"));
+  }
+  late_.emplace(std::move(pass), begun, done);
+}
+
+void LedgerWriter::CatchUp() {
+  late_->pass.Trim();
+  const absl::Status done =
+      late_->begun  ? ledger_->Rest(late_->pass)
+      : late_->hold ? ledger_->Hold(*late_->hold, late_->pass)
+                    : ledger_->Adopt(late_->pass);
+  if (!done.ok()) {
+    late_->why = done;
+    late_->tried = std::chrono::steady_clock::now();
+    return;
+  }
+  tally_ = std::move(late_->pass.tally);
+  const absl::optional<LedgerSwitch> change = std::move(late_->change);
+  NoteRecorded();
+  if (change && !Took(ledger_->Switch(*change))) late_->change = change;
+}
+
+void LedgerWriter::NoteRecorded() {
+  if (!late_) return;
+  late_.reset();
+  Log(LogLevel::kInfo,
+      absl::StrCat("ledger: epoch ", begin_.epoch.value(), " is recorded",
+                   lost_ ? "; something before it is missing" : ""));
+  lost_ = false;
+}
+
+}  // namespace shufflefs
