@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -34,32 +36,47 @@ constexpr uint64_t kSeekingStep = uint64_t{1} << 20;
 // Containers that are read at a time. Loaders usually interleave this many.
 constexpr uint64_t kContainersAtOnce = 16;
 
-// Returns the bytes of our own files below a tier's path, which was reached. We
-// may use this space again.
-uint64_t OwnBytes(const std::string& path) {
-  uint64_t bytes = 0;
-  std::error_code ignored;
-  const std::filesystem::path own =
-      std::filesystem::path(path) / kTierDirectory;
-  using Walk = std::filesystem::recursive_directory_iterator;
-  for (Walk it(own, ignored), end; it != end; it.increment(ignored)) {
-    if (ignored) break;
-    if (!it->is_regular_file(ignored)) continue;
-    const uintmax_t size = it->file_size(ignored);
-    if (!ignored) bytes += size;
-  }
-  return bytes;
+// The view's name in the tier.
+std::string TierNameOf(const ViewConfig& view) {
+  return view.path.empty() ? "root"
+                           : absl::StrReplaceAll(view.path, {{"/", "~"}});
 }
 
-// Returns how many views share the tier. These are the views that copy.
-uint64_t ViewsThatShare(const MountConfig& mount, const ViewConfig& view,
-                        PolicyTable policies) {
-  uint64_t views = 0;
+// Returns the views of the mount that copy, and `view`. They share the tier.
+std::vector<const ViewConfig*> ViewsThatShare(const MountConfig& mount,
+                                              const ViewConfig& view,
+                                              PolicyTable policies) {
+  std::vector<const ViewConfig*> views;
   for (const ViewConfig& each : mount.views) {
     const PolicyEntry* const entry = FindPolicy(policies, each.policy);
-    views += (entry != nullptr && entry->shares_tier) || each.path == view.path;
+    if ((entry != nullptr && entry->shares_tier) || each.path == view.path) {
+      views.push_back(&each);
+    }
   }
-  return std::max<uint64_t>(views, 1);
+  if (views.empty()) views.push_back(&view);
+  return views;
+}
+
+// Returns the bytes of the files of these views below a tier's path, which was
+// reached. We may use this space again. Files of other views stay for other
+// mounts, so they do not count.
+uint64_t OwnBytes(const std::string& path,
+                  const std::vector<const ViewConfig*>& views) {
+  using Entries = std::filesystem::directory_iterator;
+  uint64_t bytes = 0;
+  for (const ViewConfig* const view : views) {
+    std::error_code ignored;
+    const std::filesystem::path own = std::filesystem::path(path) /
+                                      kTierDirectory /
+                                      TierDir::NameOf(TierNameOf(*view));
+    for (Entries it(own, ignored), end; it != end; it.increment(ignored)) {
+      if (ignored) break;
+      if (!it->is_regular_file(ignored)) continue;
+      const uintmax_t size = it->file_size(ignored);
+      if (!ignored) bytes += size;
+    }
+  }
+  return bytes;
 }
 
 void TellNotes(const StagingFacet& staging, bool of_records) {
@@ -112,6 +129,8 @@ std::vector<bool> Staged(const Tier& tier, const Grouping& grouping) {
 }  // namespace
 
 absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) const {
+  const std::vector<const ViewConfig*> views =
+      ViewsThatShare(*parts_.config, config, parts_.policies);
   uint64_t capacity = parts_.config->tier_capacity;
   const std::string& path = parts_.config->tier_path;
   if (capacity == 0) {
@@ -123,14 +142,14 @@ absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) const {
                        ": give tier.capacity, or make the directory"));
     }
     const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize;
-    capacity = (free + OwnBytes(reached)) / 10 * 9;
+    capacity = (free + OwnBytes(reached, views)) / 10 * 9;
   }
-  return capacity / ViewsThatShare(*parts_.config, config, parts_.policies);
+  return capacity / views.size();
 }
 
 uint64_t TierMaker::CapacityOf(const MountConfig& mount, const ViewConfig& view,
                                PolicyTable policies) {
-  return mount.tier_capacity / ViewsThatShare(mount, view, policies);
+  return mount.tier_capacity / ViewsThatShare(mount, view, policies).size();
 }
 
 absl::StatusOr<Tier*> TierMaker::TierOf(const Wants& wants,
@@ -143,9 +162,7 @@ absl::StatusOr<Tier*> TierMaker::TierOf(const Wants& wants,
   Tier::Options options;
   options.path = parts_.config->tier_path;
   options.reach = parts_.reach;
-  options.view = config.path.empty()
-                     ? "root"
-                     : absl::StrReplaceAll(config.path, {{"/", "~"}});
+  options.view = TierNameOf(config);
   ASSIGN_OR_RETURN(options.capacity, Capacity(config));
   options.bandwidth = parts_.config->tier_bandwidth;
   options.memory_bytes = memory_bytes;

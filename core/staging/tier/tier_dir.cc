@@ -22,19 +22,6 @@ constexpr char kLock[] = ".lock";
 constexpr uint64_t kMostTailBytes = uint64_t{512} << 20;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-// A view's name as one component of a path. Never equal to the lock's name.
-std::string Component(absl::string_view view) {
-  std::string name;
-  for (const char c : view) {
-    if (c == '/' || c == '%' || c == '\0' || (c == '.' && name.empty())) {
-      absl::StrAppendFormat(&name, "%%%02x", static_cast<unsigned char>(c));
-    } else {
-      name.push_back(c);
-    }
-  }
-  return name.empty() ? "%" : name;
-}
-
 // Does not ask the directory above, which our own mount may cover.
 absl::StatusOr<bool> IsMountpointFd(int fd, const std::string& path) {
   struct statx root;
@@ -60,6 +47,18 @@ absl::StatusOr<bool> IsMountpoint(const std::string& path,
   return IsMountpointFd(fd.get(), path);
 }
 
+std::string TierDir::NameOf(absl::string_view view) {
+  std::string name;
+  for (const char c : view) {
+    if (c == '/' || c == '%' || c == '\0' || (c == '.' && name.empty())) {
+      absl::StrAppendFormat(&name, "%%%02x", static_cast<unsigned char>(c));
+    } else {
+      name.push_back(c);
+    }
+  }
+  return name.empty() ? "%" : name;
+}
+
 absl::StatusOr<TierDir> TierDir::Open(const std::string& path,
                                       absl::string_view view,
                                       const PathReach& reach) {
@@ -70,7 +69,7 @@ absl::StatusOr<TierDir> TierDir::Open(const std::string& path,
   ASSIGN_OR_RETURN(const OwnedDir top,
                    OwnedDir::In(above.get(), kTierDirectory, top_path));
   ASSIGN_OR_RETURN(UniqueFd lock, LockForProcess(top.fd(), kLock, path));
-  ASSIGN_OR_RETURN(OwnedDir own, top.Sub(Component(view)));
+  ASSIGN_OR_RETURN(OwnedDir own, top.Sub(NameOf(view)));
   RETURN_IF_ERROR(DirFiles(own).Lock("this view is mounted already"));
   ASSIGN_OR_RETURN(SourceDir files,
                    SourceDir::At(own.path(), Reached(reach, own.path())));

@@ -41,6 +41,8 @@ class TierDir {
   static absl::StatusOr<TierDir> Open(const std::string& path,
                                       absl::string_view view,
                                       const PathReach& reach = {});
+  // The name of the view's directory. Never that of the lock.
+  static std::string NameOf(absl::string_view view);
   TierDir(TierDir&&) = default;
   TierDir& operator=(TierDir&&) = default;
 
