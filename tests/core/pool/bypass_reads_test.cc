@@ -2,8 +2,10 @@
 // Reads past all pools share one small memory, also when the mount ends.
 #include "core/pool/bypass_reads.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -70,6 +72,46 @@ TEST_F(BypassReadsTest, NoSourceIsAskedAfterTheEnd) {
                                {"first", absl::StatusCode::kOk},
                                {"second", absl::StatusCode::kOk}}));
   EXPECT_EQ(reads_->used(), 0u);
+}
+
+// Ends each read at once. It must not be asked once its reader is gone.
+class MortalSource : public SampleSource {
+ public:
+  void Fetch(std::vector<FilePiece>) override {}
+  void FetchNow(FilePiece piece) override {
+    EXPECT_FALSE(gone);
+    piece.done(absl::OkStatus());
+    EXPECT_FALSE(gone) << "the reader went in the middle of a call";
+  }
+  uint64_t bytes_read() const override { return 0; }
+  uint64_t reads() const override { return 0; }
+  std::string how() const override { return "at once"; }
+
+  std::atomic<bool> gone{false};
+};
+
+TEST_F(BypassReadsTest, StopWaitsForThoseWhoAsk) {
+  const auto mortal = std::make_shared<MortalSource>();
+  std::atomic<int> begun{0};
+  std::atomic<bool> cancelled{false};
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      ++begun;
+      while (!cancelled) {
+        reads_->Read(mortal, EntryId(1),
+                     {0, kLongest,
+                      [&](const absl::StatusOr<absl::Span<const iovec>>& got) {
+                        if (absl::IsCancelled(got.status())) cancelled = true;
+                      }});
+      }
+    });
+  }
+  while (begun < 3) std::this_thread::yield();
+  reads_->Stop();
+  mortal->gone = true;
+  threads.clear();
+  EXPECT_TRUE(cancelled);
 }
 
 }  // namespace
