@@ -13,9 +13,9 @@
 #include "core/config/config.h"
 #include "core/engine/device_finder.h"
 #include "core/engine/supply_maker.h"
-#include "core/engine/task_threads.h"
 #include "core/engine/tier_maker.h"
 #include "core/records/containers/container_set.h"
+#include "core/records/containers/task_threads.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
 

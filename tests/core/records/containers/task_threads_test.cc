@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/engine/task_threads.h"
+#include "core/records/containers/task_threads.h"
 
 #include <chrono>
 #include <future>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TaskThreads owns threads that each do one thing and end. It joins those that
-// have ended whenever it starts another, so that they do not pile up.
-#ifndef SHUFFLEFS_CORE_ENGINE_TASK_THREADS_H_
-#define SHUFFLEFS_CORE_ENGINE_TASK_THREADS_H_
+// TaskThreads owns threads that each do one thing and end, such as to index the
+// containers of a view. It joins those that have ended whenever it starts
+// another, so that they do not pile up.
+#ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_TASK_THREADS_H_
+#define SHUFFLEFS_CORE_RECORDS_CONTAINERS_TASK_THREADS_H_
 
 #include <atomic>
 #include <functional>
@@ -82,4 +83,4 @@ class TaskThreads {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_ENGINE_TASK_THREADS_H_
+#endif  // SHUFFLEFS_CORE_RECORDS_CONTAINERS_TASK_THREADS_H_
