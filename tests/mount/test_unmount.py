@@ -77,3 +77,24 @@ def test_umount_as_soon_as_the_readers_stop(loaded):
         assert result["count"] > 0 and not result["errors"]
     mount.unmount()
     assert harness.mount_types(mount.path) == []
+
+
+def test_a_copy_in_another_namespace_is_named(mounts, source):
+    if harness.SELF.uid != 0:
+        return  # only root makes mount namespaces
+    mount = mounts(source, LIRS)
+    holder = subprocess.Popen(
+        ["unshare", "-m", "--propagation", "private", "sh", "-c",
+         "echo there; exec sleep 1000"], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "there\n"
+        done = harness.run([harness.shufflectl(), "umount", "--wait", "100ms",
+                            mount.path], check=False)
+        assert done.returncode == 1
+        assert f"process {holder.pid} (" in done.stderr, done.stderr
+        assert harness.mount_types(mount.path) == []
+    finally:
+        holder.kill()
+        holder.wait()
+    mount.expect_exit()
