@@ -158,10 +158,11 @@ ControlFiles::Parts Mount::ControlParts() {
     return request;
   };
   parts.text.installed = [this] { TakeLogLevel(); };
-  parts.text.render = [this](const MountConfig& mount, const ViewConfig& view) {
+  parts.text.render = [this](const MountConfig& mount,
+                             const std::vector<ViewConfig>& views) {
     MountConfig now = mount;
     now.log_level = log_level_;
-    return EffectiveToml(now, view);
+    return TomlOfViews(now, views);
   };
   parts.written = [this](const std::vector<ViewKeys>& views) {
     memory_.Keep(views);
