@@ -117,16 +117,10 @@ absl::StatusOr<std::string> ControlFiles::Render(ControlFile file,
 
 std::string ControlFiles::RenderControl(int view) const {
   const std::vector<View*> views = Meant(view);
-  std::string text;
-  for (const View* each : views) {
-    text += parts_.text.render(parts_.config, each->config());
-  }
-  if (views.empty()) {
-    for (const ViewConfig& config : parts_.config.views) {
-      text += parts_.text.render(parts_.config, config);
-    }
-  }
-  return text;
+  std::vector<ViewConfig> configs;
+  for (const View* each : views) configs.push_back(each->config());
+  return parts_.text.render(parts_.config,
+                            views.empty() ? parts_.config.views : configs);
 }
 
 std::string ControlFiles::RenderOrder(const View& view,

@@ -41,7 +41,9 @@ struct ControlText {
   std::function<absl::StatusOr<ControlRequest>(absl::string_view text,
                                                const ViewConfig& current)>
       parse;
-  std::function<std::string(const MountConfig&, const ViewConfig&)> render;
+  // Of these views of the mount, as one document.
+  std::function<std::string(const MountConfig&, const std::vector<ViewConfig>&)>
+      render;
   // What the last text that was parsed asked of the mount takes effect: each
   // view has installed its own. One call at a time. May be empty.
   std::function<void()> installed;

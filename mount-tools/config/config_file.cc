@@ -299,9 +299,14 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
   return ParseConfig(text, path, DirName(absolute));
 }
 
-std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view) {
+namespace {
+
+// The keys of one scope, or of both.
+std::string TomlOfScope(const MountConfig& mount, const ViewConfig& view,
+                        absl::optional<OptionScope> scope) {
   std::string text;
   for (const Option& option : Options()) {
+    if (scope && option.scope != *scope) continue;
     const std::string value = option.Get(mount, view);
     if (value.empty()) continue;
     if (!IsUtf8(value)) {
@@ -310,6 +315,23 @@ std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view) {
       continue;
     }
     absl::StrAppend(&text, TomlLine(option, value));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view) {
+  return TomlOfScope(mount, view, absl::nullopt);
+}
+
+std::string TomlOfViews(const MountConfig& mount,
+                        const std::vector<ViewConfig>& views) {
+  if (views.size() == 1) return EffectiveToml(mount, views.front());
+  std::string text = TomlOfScope(mount, ViewConfig(), OptionScope::kMount);
+  for (const ViewConfig& view : views) {
+    absl::StrAppend(&text, "[[view]]\n",
+                    TomlOfScope(mount, view, OptionScope::kView));
   }
   return text;
 }

@@ -55,6 +55,10 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
 // exception is a path that is not UTF-8, which TOML cannot hold: it becomes a
 // comment.
 std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view);
+// The same of a mount of several views: the keys of the mount once, then a
+// [[view]] for each. Of one view it is EffectiveToml.
+std::string TomlOfViews(const MountConfig& mount,
+                        const std::vector<ViewConfig>& views);
 // The state in such a text, or in several in succession: whatever bytes it has.
 // "" if there is none.
 std::string StateIn(absl::string_view control);

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "fs/fuse/mount_point.h"
 #include "mount-tools/ctl/daemon_end.h"
+#include "mount-tools/ctl/namespaces.h"
 #include "mount-tools/daemon/unmount.h"
 
 namespace shufflefs {
@@ -28,9 +30,17 @@ absl::Status EndMount(const std::string& mountpoint,
                      options.wait > std::chrono::milliseconds(0);
   if (!waits) return Unmount(mountpoint, unmount);
   DaemonEnd daemon(mountpoint, kPatience);
+  const std::string device = DeviceOfMount(mountpoint);
   RETURN_IF_ERROR(Unmount(mountpoint, unmount));
   if (daemon.Await(std::chrono::steady_clock::now() + options.wait)) {
     return absl::OkStatus();
+  }
+  const std::string process = ProcessThatSees(device);
+  if (!process.empty()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        mountpoint, ": unmounted here, but process ", process,
+        " still has it, in a mount namespace of its own or at another path; "
+        "end that process, or unmount it there"));
   }
   return absl::DeadlineExceededError(absl::StrCat(
       mountpoint,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <sstream>
 
@@ -17,10 +18,15 @@
 #include "absl/strings/str_join.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
+#include "fs/fuse/mount_point.h"
 #include "mount-tools/config/paths.h"
 
 namespace shufflefs {
 namespace {
+
+// Of a command that asks one mount. Scripts rely on it, so a daemon on a loaded
+// machine gets more time than in a list of mounts.
+constexpr std::chrono::milliseconds kLongPatience{5000};
 
 std::vector<std::string> Mountpoints(const std::vector<MountEntry>& mounts) {
   std::vector<std::string> paths;
@@ -112,12 +118,23 @@ absl::StatusOr<MountClient> MountClient::Find(const MountChoice& choice,
 
 absl::StatusOr<MountClient> MountClient::At(const std::string& mountpoint,
                                             const std::string& view) {
-  if (!IsDeadMount(mountpoint)) return MountClient(mountpoint, view);
-  return absl::UnavailableError(
-      absl::StrCat(mountpoint,
-                   ": its daemon is gone; mount again with the same command, "
-                   "or: shufflectl umount ",
-                   mountpoint));
+  switch (AskMount(mountpoint, kLongPatience)) {
+    case MountState::kDead:
+      return absl::UnavailableError(absl::StrCat(
+          mountpoint,
+          ": its daemon is gone; mount again with the same command, or: "
+          "shufflectl umount ",
+          mountpoint));
+    case MountState::kSilent:
+      return absl::UnavailableError(absl::StrCat(
+          mountpoint,
+          ": its daemon does not answer; end it with: shufflectl umount -l ",
+          mountpoint));
+    case MountState::kRefuses:  // says so when a file is opened
+    case MountState::kAnswers:
+      break;
+  }
+  return MountClient(mountpoint, view);
 }
 
 std::string MountClient::Root() const {

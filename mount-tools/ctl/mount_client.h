@@ -49,7 +49,7 @@ std::vector<MountEntry> ShufflefsMounts(const std::vector<MountEntry>& mounts);
 class MountClient {
  public:
   // ChooseMount among this machine's mounts. Errors: also Unavailable if the
-  // mount's daemon is gone.
+  // mount's daemon is gone, or does not answer for some seconds.
   static absl::StatusOr<MountClient> Find(const MountChoice& choice,
                                           absl::string_view cwd);
   // For the mount at `mountpoint`. Errors: Unavailable as above.

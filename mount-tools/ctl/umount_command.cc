@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/ctl/umount_command.h"
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "mount-tools/ctl/end_mount.h"
@@ -15,6 +23,23 @@
 
 namespace shufflefs {
 namespace {
+
+// The kernel shows who mounted as an option of the mount.
+absl::Status RefuseOthers(const MountEntry& mount) {
+  if (geteuid() == 0) return absl::OkStatus();
+  for (absl::string_view option : absl::StrSplit(mount.options, ',')) {
+    uid_t owner = 0;
+    if (!absl::ConsumePrefix(&option, "user_id=") ||
+        !absl::SimpleAtoi(option, &owner) || owner == geteuid()) {
+      continue;
+    }
+    return WithNext(
+        ErrnoStatus(EACCES, absl::StrCat(mount.mountpoint,
+                                         ": is the mount of another user")),
+        absl::StrCat("only that user (", owner, ") or root may unmount it"));
+  }
+  return absl::OkStatus();
+}
 
 class UmountCommand : public Command {
  public:
@@ -45,6 +70,7 @@ class UmountCommand : public Command {
     ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts, ReadMountInfo());
     ASSIGN_OR_RETURN(const MountEntry mount,
                      ChooseMount(choice_, context.cwd, mounts));
+    RETURN_IF_ERROR(RefuseOthers(mount));
     const absl::Status status = EndMount(mount.mountpoint, options);
     if (!absl::IsUnavailable(status)) return status;
     return absl::UnavailableError(absl::StrCat(

@@ -158,10 +158,11 @@ ControlFiles::Parts Mount::ControlParts() {
     return request;
   };
   parts.text.installed = [this] { TakeLogLevel(); };
-  parts.text.render = [this](const MountConfig& mount, const ViewConfig& view) {
+  parts.text.render = [this](const MountConfig& mount,
+                             const std::vector<ViewConfig>& views) {
     MountConfig now = mount;
     now.log_level = log_level_;
-    return EffectiveToml(now, view);
+    return TomlOfViews(now, views);
   };
   parts.written = [this](const std::vector<ViewKeys>& views) {
     memory_.Keep(views);
@@ -408,9 +409,17 @@ absl::Status CheckMountpoint(const std::string& mountpoint) {
     return WithNext(
         status, absl::StrCat("make the mount point: mkdir -p ", mountpoint));
   }
-  if (S_ISDIR(st.st_mode)) return absl::OkStatus();
-  return WithNext(ErrnoStatus(ENOTDIR, mountpoint),
-                  "name a directory to mount on");
+  if (!S_ISDIR(st.st_mode)) {
+    return WithNext(ErrnoStatus(ENOTDIR, mountpoint),
+                    "name a directory to mount on");
+  }
+  // fusermount3 mounts for a user only where he may write.
+  if (geteuid() != 0 && access(mountpoint.c_str(), W_OK) != 0 &&
+      errno == EACCES) {
+    return WithNext(ErrnoStatus(EACCES, mountpoint),
+                    "choose a mount point that you may write to");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {

@@ -2,7 +2,6 @@
 #include "mount-tools/daemon/mount_table.h"
 
 #include <fcntl.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +15,6 @@
 #include "absl/strings/strip.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "fs/fuse/mount_point.h"
 
 namespace shufflefs {
 namespace {
@@ -125,10 +123,6 @@ absl::optional<MountEntry> MountAt(const std::string& path,
   }
   if (nearest == nullptr) return absl::nullopt;
   return *nearest;
-}
-
-bool IsDeadMount(const std::string& mountpoint) {
-  return AskMount(mountpoint, kPatience) == MountState::kDead;
 }
 
 }  // namespace shufflefs

@@ -45,10 +45,6 @@ absl::optional<int> MountIdIn(const std::string& fdinfo);
 // Returns whether `path` is `directory` or is below it, by their names.
 bool LiesBelow(absl::string_view path, absl::string_view directory);
 
-// Returns whether the daemon of the mount is gone. If a daemon does not answer,
-// waits as AskMount does, and returns false.
-bool IsDeadMount(const std::string& mountpoint);
-
 }  // namespace shufflefs
 
 #endif  // SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_TABLE_H_

@@ -317,6 +317,10 @@ def _has_control(path: str) -> bool:
     except OSError as error:
         if error.errno == errno.ENOTCONN:
             raise _dead(path) from error
+        if error.errno in (errno.EACCES, errno.EPERM) and is_mounted(path):
+            raise ShufflefsError(
+                f"{path}: is the mount of another user; for others, mount "
+                "with -o allow_other") from error
         return False
     return True
 

@@ -43,7 +43,7 @@ class ControlFilesTest : public ::testing::Test {
       if (parsed_) parsed_(text);
       return request;
     };
-    parts.text.render = EffectiveToml;
+    parts.text.render = TomlOfViews;
     parts.metrics = &metrics_;
     parts.written = [this](const std::vector<ViewKeys>& keys) {
       told_.push_back(absl::StrCat(keys.at(0).running.policy, " ",

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/fuse/mount_point.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/mount-tools/temp_dir.h"
@@ -70,8 +71,8 @@ TEST(MountTable, APathThatIsNotThereLiesByItsName) {
 
 TEST(MountTable, AnOrdinaryDirectoryIsNotDead) {
   const TempDir dir;
-  EXPECT_FALSE(IsDeadMount(dir.path()));
-  EXPECT_FALSE(IsDeadMount(dir.path() + "/absent"));
+  EXPECT_EQ(AskMount(dir.path(), kPatience), MountState::kAnswers);
+  EXPECT_NE(AskMount(dir.path() + "/absent", kPatience), MountState::kDead);
 }
 
 }  // namespace

@@ -308,6 +308,16 @@ policy = "native"
     for folder_of_view in (train, val):
         assert set(os.listdir(folder_of_view)) >= FILES
 
+    text = mount.read("control")
+    settings = tomllib.loads(text)
+    assert [(view["path"], view["policy"]) for view in settings["view"]] == [
+        ("train", "lirs"), ("val", "native")]
+    assert settings["state"] == str(mount.state) and text.count("\nstate =") <= 1
+    assert mount.write_control(text) == errno.EINVAL
+    config.write_text(text)
+    assert harness.run([harness.shufflefs(), "--config", config, source,
+                        folder / "absent"], check=False).returncode == 1
+
     before = trees.contents(mount.path / "train")
     assert mount.write_control('epoch = "next"\n',
                                train / "control") is None

@@ -238,3 +238,20 @@ def test_a_class_folder_without_search_permission(mounts, folder):
         assert done.returncode != 0 and "denied" in done.stderr
         mount.unmount()
     (source / "c1").chmod(0o700)
+
+
+def test_a_source_whose_name_is_not_utf_8_is_verified(folder):
+    source = folder / os.fsdecode(b"s\xff,1")
+    trees.class_folders(source)
+    link = folder / "mnt"
+    link.mkdir()
+    harness.run([harness.shufflefs(), "-o",
+                 f"policy=lirs,substitute=directory,state={folder}/st", source,
+                 link])
+    try:
+        trees.contents(link)
+        done = harness.run([harness.shufflectl(), "verify", link], check=False)
+        assert done.returncode == 0, done.stderr
+        assert "bijection; the mount shows it" in done.stdout
+    finally:
+        harness.run(["umount", "-l", link])

@@ -172,6 +172,10 @@ def test_a_daemon_that_does_not_answer(mounts, source, user):
     again = harness.run(mount.command(), check=False)
     assert again.returncode == 1
     assert "does not answer; end it with" in again.stderr
+    for command in ("status", "epoch", "verify", "peers", "order", "token"):
+        done = ctl(command, mount.path, user=user, check=False)
+        assert done.returncode == 1, command
+        assert "does not answer; end it with: shufflectl" in done.stderr
     done = ctl("umount", "-l", mount.path, user=user, check=False)
     if done.returncode != 0:  # an ordinary user, and no fusectl
         assert user.uid != 0 and "does not answer" in done.stderr

@@ -72,10 +72,10 @@ def test_the_working_directory_stays(bench, folder, source):
 
 
 def test_what_fails_is_said(bench):
-    done = bench("--policy", "native", "--", "sh", "-c", "exit 3")
+    done = bench("--policy", "native", "--", "sh", "-c", "exit 3", check=False)
     assert done.stdout.count("the command ended with status 3\n") == 2
-    done = bench("--policy", "lris", "--time", "10ms")
-    assert "lris         -o: policy = lris: must be" in done.stdout
+    done = bench("--policy", "lris", "--time", "10ms", check=False)
+    assert "-o: policy = lris: must be" in done.stderr
     assert bench("--time", "soon", check=False).returncode == 2
 
 
@@ -108,3 +108,21 @@ def test_an_interrupt_leaves_no_mount(source, place, user):
     running.terminate()
     _, err = running.communicate(timeout=60 * harness.SLOWDOWN)
     assert running.returncode == 1 and "shufflectl: interrupted\n" in err
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--policy", "nope"], ["--policy", "lirs", "--policy", "nope"],
+    ["-o", "memory=x"], ["-o", "nope=1"],
+    ["--policy", "lirs", "-o", "seed=1,policy=brand"]])
+def test_what_no_mount_takes_is_refused_first(bench, arguments):
+    done = bench(*arguments, check=False)
+    assert done.returncode == 2, done
+    assert done.stdout == "" and done.stderr.count("\n") == 1
+
+
+def test_no_verdict_without_measurements(bench):
+    done = bench("--policy", "lirs", "--", "false", check=False)
+    assert done.returncode == 1
+    assert done.stdout.count("the command ended with status 1") == 2
+    assert "raw: mount only" not in done.stdout
+    assert "2 of 2 measurements failed" in done.stderr

@@ -77,3 +77,47 @@ def test_umount_as_soon_as_the_readers_stop(loaded):
         assert result["count"] > 0 and not result["errors"]
     mount.unmount()
     assert harness.mount_types(mount.path) == []
+
+
+def test_a_copy_in_another_namespace_is_named(mounts, source):
+    if harness.SELF.uid != 0:
+        return  # only root makes mount namespaces
+    mount = mounts(source, LIRS)
+    holder = subprocess.Popen(
+        ["unshare", "-m", "--propagation", "private", "sh", "-c",
+         "echo there; exec sleep 1000"], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "there\n"
+        done = harness.run([harness.shufflectl(), "umount", "--wait", "100ms",
+                            mount.path], check=False)
+        assert done.returncode == 1
+        assert f"process {holder.pid} (" in done.stderr, done.stderr
+        assert harness.mount_types(mount.path) == []
+    finally:
+        holder.kill()
+        holder.wait()
+    mount.expect_exit()
+
+
+def test_whose_mount_it_is_is_said(mounts, source, folder):
+    """Nobody but root and its owner unmounts it."""
+    if harness.NOBODY == harness.SELF:
+        return  # only root can play two users
+    mount = mounts(source, LIRS, user=harness.SELF)
+    done = harness.run([harness.shufflectl(), "umount", mount.path],
+                       user=harness.NOBODY, check=False)
+    assert done.returncode == 1
+    assert "is the mount of another user" in done.stderr
+    assert "only that user (0) or root may unmount it" in done.stderr
+    script = (f"import sys; sys.path.insert(0, {str(harness.MODULE)!r}); "
+              f"import shufflefs; shufflefs.attach({str(mount.path)!r})")
+    done = harness.run([harness.PYTHON, "-c", script], user=harness.NOBODY,
+                       check=False)
+    assert "is the mount of another user" in done.stderr
+    closed = folder / "closed"
+    closed.mkdir()
+    done = harness.run([harness.shufflefs(), "-o", f"state={folder}/st", source,
+                        closed], user=harness.NOBODY, check=False)
+    assert done.returncode == 1
+    assert "choose a mount point that you may write to" in done.stderr

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
@@ -23,6 +25,7 @@
 #include "mount-tools/ctl/run/run_command.h"
 #include "mount-tools/ctl/run/temporary_mount.h"
 #include "mount-tools/ctl/status_fields.h"
+#include "mount-tools/daemon/command_line.h"
 
 namespace shufflefs {
 namespace {
@@ -92,6 +95,11 @@ class BenchCommand : public Command {
                       const std::string& root);
   void MeasureCommand(const Bench& bench, const std::string& root,
                       BenchResult& result);
+  // The values of -o for a mount of `policy`.
+  std::vector<std::string> OptionsFor(const std::string& policy) const;
+  // InvalidArgument if shufflefs would refuse them.
+  absl::Status CheckKeys(const std::vector<std::string>& policies,
+                         const CommandContext& context) const;
   BenchResult MeasureMount(const Bench& bench, const std::string& policy);
   absl::Status MeasureAll(const Bench& bench,
                           const std::vector<std::string>& policies);
@@ -148,6 +156,34 @@ BenchResult BenchCommand::Measure(const Bench& bench, const std::string& name,
   return result;
 }
 
+std::vector<std::string> BenchCommand::OptionsFor(
+    const std::string& policy) const {
+  std::vector<std::string> options = {kMountKeys};
+  options.insert(options.end(), keys_.begin(), keys_.end());
+  options.push_back(absl::StrCat("policy=", policy));
+  return options;
+}
+
+absl::Status BenchCommand::CheckKeys(const std::vector<std::string>& policies,
+                                     const CommandContext& context) const {
+  for (const std::string& key : keys_) {
+    for (const std::string& word : SplitMountOptions(key)) {
+      if (!absl::StartsWith(word, "policy=")) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("-o ", word, ": name the policies with --policy"));
+    }
+  }
+  for (const std::string& policy : policies) {
+    std::vector<std::string> words;
+    for (const std::string& option : OptionsFor(policy)) {
+      words.insert(words.end(), {"-o", option});
+    }
+    words.insert(words.end(), {"SOURCE", "MOUNTPOINT"});
+    RETURN_IF_ERROR(ParseCommandLine(words, context.cwd).status());
+  }
+  return absl::OkStatus();
+}
+
 BenchResult BenchCommand::MeasureMount(const Bench& bench,
                                        const std::string& policy) {
   BenchResult result;
@@ -159,8 +195,7 @@ BenchResult BenchCommand::MeasureMount(const Bench& bench,
   }
   MountRequest request;
   request.source = bench.scanned.path;
-  request.options = {kMountKeys, absl::StrCat("policy=", policy)};
-  request.options.insert(request.options.end(), keys_.begin(), keys_.end());
+  request.options = OptionsFor(policy);
   int came = 0;
   const absl::Status started =
       mount->Start(request, bench.signals, bench.context, came);
@@ -218,6 +253,15 @@ absl::Status BenchCommand::MeasureAll(
     Print(results.back(), raw, bench.context);
   }
   if (interrupted_) return absl::CancelledError("interrupted");
+  const auto failed = std::count_if(
+      results.begin(), results.end(),
+      [](const BenchResult& result) { return !result.trouble.empty(); });
+  if (failed > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(failed, " of ", results.size(),
+                     " measurements failed, so nothing is compared; each row "
+                     "says why"));
+  }
   if (!json_) *bench.context.out << BenchVerdict(results);
   return absl::OkStatus();
 }
@@ -229,6 +273,9 @@ absl::Status BenchCommand::Run(const CommandContext& context) {
         "--time ", time_, ": must be a time such as 500ms or 10s"));
   }
   read_.time = *time;
+  RETURN_IF_ERROR(CheckKeys(
+      policies_.empty() ? std::vector<std::string>{"auto"} : policies_,
+      context));
   ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
   if (scanned.catalogue->file_count() == 0) {
     return absl::FailedPreconditionError(

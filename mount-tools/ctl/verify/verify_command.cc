@@ -30,6 +30,17 @@ struct VerifiedMount {
   std::vector<NamedView> views;
 };
 
+// As the kernel has it, byte for byte. JSON has no bytes that are not UTF-8.
+std::string SourceOf(const std::string& mountpoint,
+                     const std::string& in_status) {
+  const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
+  if (!mounts.ok()) return in_status;
+  for (const MountEntry& mount : ShufflefsMounts(*mounts)) {
+    if (mount.mountpoint == mountpoint) return mount.source;
+  }
+  return in_status;
+}
+
 class VerifyCommand : public Command {
  public:
   absl::string_view name() const override { return "verify"; }
@@ -95,7 +106,7 @@ absl::StatusOr<VerifiedMount> VerifyCommand::ReadFacts(
       facts.config.views.push_back(config.views.front());
     }
   }
-  facts.config.source = names.source;
+  facts.config.source = SourceOf(mount.mountpoint(), names.source);
   facts.config.mountpoint = mount.mountpoint();
   return facts;
 }
