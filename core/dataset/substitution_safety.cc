@@ -75,15 +75,15 @@ bool IsListName(absl::string_view name) {
 // Returns whether a file of this name belongs to a program.
 bool IsProgramName(absl::string_view name) {
   static constexpr const char* kNames[] = {
-      "cmakelists.txt",   "cmakepresets.json", "codecov.yml",
-      "compose.yaml",     "compose.yml",       "docker-compose.yml",
-      "environment.yaml", "environment.yml",   "mkdocs.yml",
-      "package.json",     "package-lock.json", "tsconfig.json"};
+      "cargo.toml",         "cmakelists.txt",   "cmakepresets.json",
+      "codecov.yml",        "compose.yaml",     "compose.yml",
+      "docker-compose.yml", "environment.yaml", "environment.yml",
+      "mkdocs.yml",         "package.json",     "package-lock.json",
+      "pyproject.toml",     "shufflefs.toml",   "tsconfig.json"};
   return std::any_of(std::begin(kNames), std::end(kNames),
                      [&](const char* known) {
                        return absl::EqualsIgnoreCase(name, known);
                      }) ||
-         absl::EndsWithIgnoreCase(name, ".toml") ||
          (absl::StartsWithIgnoreCase(name, "requirements") &&
           absl::EndsWithIgnoreCase(name, ".txt"));
 }

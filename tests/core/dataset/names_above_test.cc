@@ -22,7 +22,7 @@ std::string Above(const std::string& source, const std::string& mountpoint) {
 TEST(NamesAboveTest, AManifestBesideTheSourceIsFound) {
   TempTree tree;
   tree.Files({"train/cat/1.png", "photo.jpg", "README.txt", ".hidden.csv",
-              "requirements.txt", "my.toml", "Makefile"});
+              "requirements.txt", "Makefile"});
   tree.Dir("directory.csv");
   EXPECT_EQ(Above(tree.At("train"), ""), "");
   tree.Files({"z.csv", "labels.csv"});
