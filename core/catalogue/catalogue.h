@@ -139,11 +139,6 @@ class Catalogue {
   // is not in the catalogue.
   const std::vector<std::string>& unreadable() const;
 
-  // Why a name beside the source keeps samples from moving, as one clause. ""
-  // if none does. It is no part of the fingerprints.
-  const std::string& above() const { return above_; }
-  void SetAbove(std::string why) { above_ = std::move(why); }
-
   // Files of equal type, permissions, owner, links and device share a class.
   // Classes are dense from 0: a cheap key for caches of what these determine.
   uint32_t attribute_class(EntryId entry) const;
@@ -166,7 +161,7 @@ class Catalogue {
   // Everything except sizes and times.
   FileAttributes FromClass(uint32_t attr_class, uint64_t ino) const;
 
-  // Constant after construction, but for above_.
+  // Constant after construction.
   CatalogueTables tables_;
   AccessTable access_;
   uint64_t file_count_ = 0;
@@ -174,7 +169,6 @@ class Catalogue {
   uint64_t fingerprint_ = 0;
   uint64_t state_ = 0;
   uint64_t samples_fingerprint_ = 0;
-  std::string above_;
 };
 
 }  // namespace shufflefs

@@ -13,7 +13,7 @@ namespace shufflefs {
 namespace {
 
 constexpr CheckedFormat kCatalogueFormat = {.magic = "SHUFCAT\n",
-                                            .version = 4,
+                                            .version = 3,
                                             .name = "a catalogue",
                                             .other = "not a catalogue",
                                             .align = 8};
@@ -28,7 +28,6 @@ struct CatalogueHeader {
   uint64_t large_blocks;
   uint64_t name_bytes;
   uint64_t unreadable_bytes;
-  uint64_t above_bytes;
   int64_t scanned_ns;
   uint64_t root_ino;
   uint64_t root_blocks;
@@ -56,7 +55,6 @@ struct Packed {
   std::vector<FiledDirectory> dirs;
   std::vector<FiledBlocks> large_blocks;
   std::string unreadable;  // each with a terminating NUL
-  std::string above;       // Catalogue::above()
 };
 
 Packed Pack(const CatalogueTables& t) {
@@ -104,7 +102,6 @@ void ForEachColumn(Tables& t, PackedT& packed, Header& h, Column&& column) {
   column(packed.large_blocks, h.large_blocks);
   column(t.names, h.name_bytes);
   column(packed.unreadable, h.unreadable_bytes);
-  column(packed.above, h.above_bytes);
 }
 
 // Checks what the lengths of columns and the checksum do not cover.
@@ -159,17 +156,14 @@ absl::StatusOr<Catalogue> ParseFrom(Reader& reader) {
   Unpack(header, packed, t);
   RETURN_IF_ERROR(CheckCatalogueTables(t));
   DeriveCatalogueTables(t);
-  Catalogue catalogue = Catalogue::FromTables(std::move(t));
-  catalogue.SetAbove(std::move(packed.above));
-  return catalogue;
+  return Catalogue::FromTables(std::move(t));
 }
 
 }  // namespace
 
 absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place) {
   const CatalogueTables& t = catalogue.tables();
-  Packed packed = Pack(t);
-  packed.above = catalogue.above();
+  const Packed packed = Pack(t);
   CatalogueHeader header = MakeHeader(t);
   std::vector<absl::string_view> columns;
   ForEachColumn(t, packed, header, [&](const auto& column, uint64_t& count) {

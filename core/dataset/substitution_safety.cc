@@ -72,22 +72,6 @@ bool IsListName(absl::string_view name) {
          absl::EndsWith(stem, ".trans");
 }
 
-// Returns whether a file of this name belongs to a program.
-bool IsProgramName(absl::string_view name) {
-  static constexpr const char* kNames[] = {
-      "cargo.toml",         "cmakelists.txt",   "cmakepresets.json",
-      "codecov.yml",        "compose.yaml",     "compose.yml",
-      "docker-compose.yml", "environment.yaml", "environment.yml",
-      "mkdocs.yml",         "package.json",     "package-lock.json",
-      "pyproject.toml",     "shufflefs.toml",   "tsconfig.json"};
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](const char* known) {
-                       return absl::EqualsIgnoreCase(name, known);
-                     }) ||
-         (absl::StartsWithIgnoreCase(name, "requirements") &&
-          absl::EndsWithIgnoreCase(name, ".txt"));
-}
-
 class Judgement {
  public:
   Judgement(const Catalogue& catalogue, DirId root,
@@ -110,7 +94,6 @@ class Judgement {
   Reason RefuseShape() const;
   Reason RefuseSequence() const;
   Reason RefusePairs() const;
-  Reason RefuseBeside() const;
 
   // For messages of one line, whatever bytes the names contain.
   std::string Path(EntryId entry) const {
@@ -285,11 +268,6 @@ Reason Judgement::RefusePairs() const {
   return FindPairedDirectories(catalogue_, options);
 }
 
-Reason Judgement::RefuseBeside() const {
-  if (catalogue_.above().empty()) return absl::nullopt;
-  return catalogue_.above();
-}
-
 SubstitutionSafety Judgement::Run() {
   SubstitutionSafety result;
   result.classes = survey_.Leaves().size();
@@ -299,11 +277,10 @@ SubstitutionSafety Judgement::Run() {
                     &Judgement::RefuseManifest, &Judgement::RefuseManifestAbove,
                     &Judgement::RefuseAnnotation, &Judgement::RefuseMedia,
                     &Judgement::RefuseShape, &Judgement::RefuseSequence,
-                    &Judgement::RefusePairs, &Judgement::RefuseBeside}) {
+                    &Judgement::RefusePairs}) {
     Reason reason = (this->*rule)();
     if (!reason) continue;
     result.reason = *std::move(reason);
-    result.kept_from_above = rule == &Judgement::RefuseBeside;
     return result;
   }
   result.moves = true;
@@ -314,23 +291,6 @@ SubstitutionSafety Judgement::Run() {
 }
 
 }  // namespace
-
-absl::optional<std::string> WhyBesideSource(absl::string_view name,
-                                            bool is_directory) {
-  if (is_directory) {
-    if (!IsAnnotationName(name)) return absl::nullopt;
-    return std::string("annotates other files by its name");
-  }
-  const FileKind kind = KindOfFile(name);
-  // A text without an extension is seldom a list: a program, a log, a swap
-  // file.
-  const bool speaks = kind == FileKind::kManifest ||
-                      absl::EndsWithIgnoreCase(name, ".parquet") ||
-                      (kind == FileKind::kText &&
-                       (!ExtensionOf(name).empty() || IsListName(name)));
-  if (!speaks || IsProgramName(name)) return absl::nullopt;
-  return std::string("may speak of files by name");
-}
 
 SubstitutionSafety Judge(const Catalogue& catalogue, DirId root,
                          const SubstitutionSafetyOptions& options) {

@@ -9,8 +9,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 
@@ -27,8 +25,6 @@ struct SubstitutionSafetyOptions {
 
 struct SubstitutionSafety {
   bool moves = false;
-  // A name beside the source decided, not one in it.
-  bool kept_from_above = false;
   // One clause that names the deciding file, directory or rule.
   std::string reason;
   // One clause with what was found, such as "10 class folders of 60000 images"
@@ -55,17 +51,8 @@ struct SubstitutionSafety {
 //      or no directory with two files;
 //   7. a directory whose names are one consecutive sequence of numbers;
 //   8. a directory outside every split, anywhere in the source, that shares
-//      stems with one of the subtree, or mirrors it file by file;
-//   9. a manifest or a directory of annotations beside the source itself, as
-//      WhyBesideSource has it.
+//      stems with one of the subtree, or mirrors it file by file.
 // All rules ignore splits, hidden files and hidden directories.
-// Returns why a file or directory of this name beside the source may speak of
-// files in it, as a clause that begins after the name. Empty: it does not.
-// Names that describe a program and not a dataset, such as requirements.txt, do
-// not.
-absl::optional<std::string> WhyBesideSource(absl::string_view name,
-                                            bool is_directory);
-
 SubstitutionSafety Judge(const Catalogue& catalogue, DirId root,
                          const SubstitutionSafetyOptions& options);
 

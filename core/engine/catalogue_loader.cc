@@ -12,7 +12,6 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_file.h"
-#include "core/dataset/names_above.h"
 #include "core/scan/scan.h"
 #include "core/scan/staleness_check.h"
 
@@ -43,25 +42,11 @@ absl::StatusOr<Catalogue> LoadSaved(const CatalogueRequest& request) {
   return saved;
 }
 
-void Save(const Catalogue& catalogue, const FilePlace& place) {
-  if (place.empty()) return;
-  if (const absl::Status done = SaveCatalogue(catalogue, place); !done.ok()) {
-    Log(LogLevel::kWarning,
-        absl::StrCat("catalogue not saved: ", done.message()));
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<FoundCatalogue> FindCatalogue(const CatalogueRequest& request) {
-  std::string above =
-      FindNamesAbove(*request.source, request.config->mountpoint);
   absl::StatusOr<Catalogue> saved = LoadSaved(request);
   if (saved.ok()) {
-    if (saved->above() != above) {
-      saved->SetAbove(std::move(above));
-      Save(*saved, request.saved);
-    }
     return FoundCatalogue{std::make_shared<const Catalogue>(*std::move(saved)),
                           true};
   }
@@ -75,8 +60,12 @@ absl::StatusOr<FoundCatalogue> FindCatalogue(const CatalogueRequest& request) {
   options.stop = request.stop;
   options.serves_others = request.config->allow_other;
   ASSIGN_OR_RETURN(Catalogue scanned, Scan(*request.source, options));
-  scanned.SetAbove(std::move(above));
-  Save(scanned, request.saved);
+  if (!request.saved.empty()) {
+    if (absl::Status done = SaveCatalogue(scanned, request.saved); !done.ok()) {
+      Log(LogLevel::kWarning,
+          absl::StrCat("catalogue not saved: ", done.message()));
+    }
+  }
   // The threads of the scan leave their names and batches all over the heap.
   malloc_trim(0);
   return FoundCatalogue{std::make_shared<const Catalogue>(std::move(scanned)),

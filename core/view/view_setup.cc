@@ -53,12 +53,6 @@ void SetOptionsHash(const SetupTools& tools, ViewSetup& setup) {
   if (setup.policy->wants_blocks()) {
     setup.options_hash ^= setup.dataset->addresses_hash();
   }
-  // The catalogue's fingerprint knows what is in the source only.
-  if (setup.config.substitute == Substitute::kAuto &&
-      setup.dataset->substitution_safety().kept_from_above) {
-    constexpr absl::string_view kMark = "kept from above";
-    setup.options_hash ^= XXH3_64bits(kMark.data(), kMark.size());
-  }
 }
 
 // Keys that change no bindings count, too, because a binder was made with them.

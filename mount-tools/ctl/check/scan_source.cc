@@ -9,7 +9,6 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
-#include "core/dataset/names_above.h"
 #include "core/scan/scan.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/daemon/mount_table.h"
@@ -44,7 +43,6 @@ absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
   absl::StatusOr<Catalogue> catalogue = Scan(*source, options);
   if (context.err_terminal) *context.err << kClearLine << std::flush;
   if (!catalogue.ok()) return std::move(catalogue).status();
-  catalogue->SetAbove(FindNamesAbove(*source, ""));
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
   return ScannedSource{absolute, *std::move(source),

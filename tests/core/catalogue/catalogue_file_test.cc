@@ -55,7 +55,6 @@ void ExpectEqual(const Catalogue& a, const Catalogue& b) {
   EXPECT_EQ(a.total_bytes(), b.total_bytes());
   EXPECT_EQ(a.file_count(), b.file_count());
   EXPECT_EQ(a.unreadable(), b.unreadable());
-  EXPECT_EQ(a.above(), b.above());
   EXPECT_EQ(a.tables().scanned_ns, b.tables().scanned_ns);
   EXPECT_EQ(a.serves_others(), b.serves_others());
   EXPECT_EQ(a.tables().classes, b.tables().classes);
@@ -99,7 +98,6 @@ TEST_F(CatalogueFileTest, UnreadablePathsAndHugeFilesSurvive) {
   tables.blocks[at] = CatalogueTables::kLargeBlocks;
   tables.large_blocks = {{at, uint64_t{1} << 40}};
   Catalogue catalogue = Catalogue::FromTables(std::move(tables));
-  catalogue.SetAbove("/data/labels.csv may speak of files by name");
   EXPECT_EQ(catalogue.attributes(EntryId(at)).blocks, uint64_t{1} << 40);
   ASSERT_TRUE(SaveCatalogue(catalogue, FilePath()).ok());
   ExpectEqual(catalogue, *LoadCatalogue(FilePath()));
