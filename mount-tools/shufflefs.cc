@@ -17,12 +17,12 @@
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
 #include "core/engine/state_dir.h"
+#include "mount-tools/config/mount_places.h"
 #include "mount-tools/config/option_values.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/daemon.h"
 #include "mount-tools/daemon/help_text.h"
-#include "mount-tools/daemon/mount_places.h"
 #include "mount-tools/daemon/place_warnings.h"
 
 namespace shufflefs {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "mount-tools/daemon/mount_table.h"
+#include "mount-tools/config/mount_table.h"
 
 namespace CLI {
 class App;

@@ -17,9 +17,9 @@
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
+#include "mount-tools/config/mount_table.h"
 #include "mount-tools/ctl/end_mount.h"
 #include "mount-tools/ctl/mount_client.h"
-#include "mount-tools/daemon/mount_table.h"
 
 namespace shufflefs {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/config/config.h"
-#include "mount-tools/daemon/mount_table.h"
+#include "mount-tools/config/mount_table.h"
 
 namespace shufflefs {
 

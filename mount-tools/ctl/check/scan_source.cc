@@ -10,8 +10,8 @@
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "core/scan/scan.h"
+#include "mount-tools/config/mount_table.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/daemon/mount_table.h"
 
 namespace shufflefs {
 

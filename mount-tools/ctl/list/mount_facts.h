@@ -10,7 +10,7 @@
 
 #include "absl/types/optional.h"
 #include "fs/fuse/mount_point.h"
-#include "mount-tools/daemon/mount_table.h"
+#include "mount-tools/config/mount_table.h"
 
 namespace shufflefs {
 

@@ -20,13 +20,13 @@
 #include "core/engine/records_maker.h"
 #include "core/engine/state_dir.h"
 #include "core/view/view_setup.h"
+#include "mount-tools/config/mount_places.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/check/scan_source.h"
 #include "mount-tools/ctl/pack/index_text.h"
 #include "mount-tools/ctl/progress_line.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/interrupt.h"
-#include "mount-tools/daemon/mount_places.h"
 #include "policies/registry.h"
 
 namespace shufflefs {

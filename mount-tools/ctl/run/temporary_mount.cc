@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/status.h"
+#include "mount-tools/config/mount_table.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/end_mount.h"
 #include "mount-tools/ctl/run/shufflefs_program.h"
 #include "mount-tools/daemon/command_line.h"
-#include "mount-tools/daemon/mount_table.h"
 
 namespace shufflefs {
 namespace {

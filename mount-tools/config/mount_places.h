@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The places that a command line names, before anything is mounted.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_PLACES_H_
-#define SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_PLACES_H_
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_PLACES_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_PLACES_H_
 
 #include <string>
 
@@ -22,4 +22,4 @@ absl::Status CheckPlaces(const MountConfig& config);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_PLACES_H_
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_PLACES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/daemon/mount_places.h"
+#include "mount-tools/config/mount_places.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "mount-tools/config/mount_table.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/daemon/mount_table.h"
 
 namespace shufflefs {
 namespace {

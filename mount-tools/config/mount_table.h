@@ -2,8 +2,8 @@
 // The kernel's table of mounts, and the mount that contains a path. Asks no
 // daemon about a mount point itself, so a dead mount does no harm. A path below
 // one is looked up, which may wait for the daemon.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_TABLE_H_
-#define SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_TABLE_H_
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_TABLE_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -47,4 +47,4 @@ bool LiesBelow(absl::string_view path, absl::string_view directory);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_DAEMON_MOUNT_TABLE_H_
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_TABLE_H_

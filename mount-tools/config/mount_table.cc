@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/daemon/mount_table.h"
+#include "mount-tools/config/mount_table.h"
 
 #include <fcntl.h>
 
