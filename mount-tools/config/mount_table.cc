@@ -43,7 +43,7 @@ std::string Unescape(absl::string_view text) {
 }
 
 // 36 35 98:0 /root /mountpoint options [optional…] - type source options
-absl::optional<MountEntry> ParseLine(absl::string_view line) {
+absl::optional<MountEntry> ParseMountLine(absl::string_view line) {
   const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ');
   const auto dash = std::find(fields.begin(), fields.end(), "-");
   if (dash - fields.begin() < 6 || fields.end() - dash < 3) {
@@ -93,7 +93,7 @@ bool LiesBelow(absl::string_view path, absl::string_view directory) {
 std::vector<MountEntry> ParseMountInfo(absl::string_view text) {
   std::vector<MountEntry> mounts;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    absl::optional<MountEntry> entry = ParseLine(line);
+    absl::optional<MountEntry> entry = ParseMountLine(line);
     if (entry) mounts.push_back(*std::move(entry));
   }
   return mounts;
