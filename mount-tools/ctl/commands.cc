@@ -14,7 +14,7 @@
 #include "mount-tools/ctl/run/run_command.h"
 #include "mount-tools/ctl/status_command.h"
 #include "mount-tools/ctl/token_command.h"
-#include "mount-tools/ctl/umount_command.h"
+#include "mount-tools/ctl/umount/umount_command.h"
 #include "mount-tools/ctl/verify/verify_command.h"
 #include "mount-tools/ctl/warmup/warmup_command.h"
 #include "mount-tools/ctl/watch/watch_command.h"

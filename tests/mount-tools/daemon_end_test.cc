@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // With a plain directory in the place of a mount, whose daemon is this process.
-#include "mount-tools/ctl/daemon_end.h"
+#include "mount-tools/ctl/umount/daemon_end.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "fs/fuse/run_apart.h"
-#include "mount-tools/ctl/daemon_end.h"
+#include "mount-tools/ctl/umount/daemon_end.h"
 #include "mount-tools/ctl/mount_client.h"
 
 namespace shufflefs {

@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "mount-tools/config/mount_table.h"
 #include "mount-tools/config/paths.h"
-#include "mount-tools/ctl/end_mount.h"
+#include "mount-tools/ctl/umount/end_mount.h"
 #include "mount-tools/ctl/run/shufflefs_program.h"
 #include "mount-tools/daemon/command_line.h"
 

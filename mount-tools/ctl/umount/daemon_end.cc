@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/daemon_end.h"
+#include "mount-tools/ctl/umount/daemon_end.h"
 
 #include <fcntl.h>
 #include <poll.h>

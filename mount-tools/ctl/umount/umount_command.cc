@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/umount_command.h"
+#include "mount-tools/ctl/umount/umount_command.h"
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "mount-tools/config/mount_table.h"
-#include "mount-tools/ctl/end_mount.h"
 #include "mount-tools/ctl/mount_client.h"
+#include "mount-tools/ctl/umount/end_mount.h"
 
 namespace shufflefs {
 namespace {

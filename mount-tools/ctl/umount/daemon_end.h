@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DaemonEnd waits for the end of a mount's daemon. Until then the source is in
 // use, and the same mount cannot be made again.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_DAEMON_END_H_
-#define SHUFFLEFS_MOUNT_TOOLS_CTL_DAEMON_END_H_
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_DAEMON_END_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_DAEMON_END_H_
 
 #include <sys/types.h>
 
@@ -37,4 +37,4 @@ class DaemonEnd {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_DAEMON_END_H_
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_DAEMON_END_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mount namespaces of other processes, in which a mount can live on.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_NAMESPACES_H_
-#define SHUFFLEFS_MOUNT_TOOLS_CTL_NAMESPACES_H_
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_NAMESPACES_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_NAMESPACES_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ std::string ProcessThatSees(const std::string& device);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_NAMESPACES_H_
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_NAMESPACES_H_

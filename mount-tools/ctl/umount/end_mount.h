@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends a mount as `shufflectl umount` does.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_END_MOUNT_H_
-#define SHUFFLEFS_MOUNT_TOOLS_CTL_END_MOUNT_H_
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_END_MOUNT_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_END_MOUNT_H_
 
 #include <chrono>
 #include <string>
@@ -26,4 +26,4 @@ absl::Status EndMount(const std::string& mountpoint,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_END_MOUNT_H_
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_END_MOUNT_H_

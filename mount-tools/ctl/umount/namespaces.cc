@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/namespaces.h"
+#include "mount-tools/ctl/umount/namespaces.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl umount: ends a mount, even if its daemon is gone.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_COMMAND_H_
-#define SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_COMMAND_H_
+#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_UMOUNT_COMMAND_H_
+#define SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_UMOUNT_COMMAND_H_
 
 #include <memory>
 
@@ -13,4 +13,4 @@ std::unique_ptr<Command> MakeUmountCommand();
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_COMMAND_H_
+#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_UMOUNT_UMOUNT_COMMAND_H_

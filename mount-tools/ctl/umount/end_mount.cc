@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/end_mount.h"
+#include "mount-tools/ctl/umount/end_mount.h"
 
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "fs/fuse/mount_point.h"
-#include "mount-tools/ctl/daemon_end.h"
-#include "mount-tools/ctl/namespaces.h"
+#include "mount-tools/ctl/umount/daemon_end.h"
+#include "mount-tools/ctl/umount/namespaces.h"
 #include "mount-tools/daemon/unmount.h"
 
 namespace shufflefs {
