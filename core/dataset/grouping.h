@@ -132,8 +132,7 @@ class Grouping {
   std::vector<Group> groups_;
   std::vector<uint32_t> slot_;     // by entry: index in members_, or kFixed
   std::vector<uint32_t> members_;  // entries, by group, sample and column
-  // By group: Group::first_slot. A search in it costs less than 4 bytes an
-  // entry.
+  // By group: Group::first_slot. To search it saves 4 bytes an entry.
   std::vector<uint32_t> first_slots_;
   std::vector<Piece> pieces_;       // by directory
   std::vector<uint32_t> piece_of_;  // by directory, and one more at the end
