@@ -52,6 +52,7 @@ void Filesystem::Begin(const ServedDataset& served, bool kernel_knows_epochs) {
   tree_owner_ = std::make_unique<Tree>(tree);
   control_dir_.SetServed(&served, tree_owner_.get());
   parts_.control->SetServed(&served);
+  pass_.reads().Begin(served);
   tree_.store(tree_owner_.get(), std::memory_order_release);
   served_.store(&served, std::memory_order_release);
 }
@@ -64,9 +65,9 @@ bool Filesystem::MustWait(uint64_t directory, absl::string_view name) const {
          !(at_root && name == kControlName);
 }
 
-bool Filesystem::SettleAndAskWhetherRead() {
+ReadBefore Filesystem::SettleAndAskWhatWasRead() {
   settling_ = true;
-  return pass_.anything_was_read();
+  return pass_.reads().Summary();
 }
 
 absl::optional<Node> Filesystem::Translate(Node node) {
@@ -225,11 +226,12 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
     RETURN_IF_ERROR(control_dir_.CheckWritable(node));
   }
   if (node.kind == NodeKind::kPassThrough) {
-    pass_.NoteOpen();
+    pass_.reads().NoteUse();
     // A reader that looked it up just before must look it up again, and wait.
     if (settling_) return OpenReply{.stale = true};
   }
   if (OpensAreUnseen()) return OpenReply{.unseen = true};
+  if (node.kind == NodeKind::kPassThrough) pass_.NoteOpen(node.id);
   const ServedDataset* known = served();
   if (node.kind == NodeKind::kContainer && IsStale(node, pid)) {
     parts_.metrics->Add(Counter::kStaleOpens);
@@ -374,6 +376,7 @@ void Filesystem::NoteRead(Node node) {
 
 void Filesystem::Release(uint64_t nodeid) {
   const Node node = UnpackNode(nodeid);
+  if (node.kind == NodeKind::kPassThrough) pass_.reads().NoteClosed(node.id);
   const std::shared_ptr<ContentProvider> provider = ProviderOf(node);
   if (provider != nullptr) provider->Close(EntryId(node.id));
 }

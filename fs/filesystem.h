@@ -84,9 +84,9 @@ class Filesystem {
   // Returns whether a lookup of `name` in `directory` must wait for the
   // catalogue. If `name` is empty: whether opening that directory must.
   bool MustWait(uint64_t directory, absl::string_view name) const;
-  // Returns whether something of the unshuffled source was opened. From then on
-  // nothing more of it is: names wait for Begin.
-  bool SettleAndAskWhetherRead();
+  // Returns what was opened of the unshuffled source. From then on nothing more
+  // of it is: names wait for Begin.
+  ReadBefore SettleAndAskWhatWasRead();
 
   absl::StatusOr<NodeReply> Lookup(uint64_t parent, absl::string_view name,
                                    pid_t pid);

@@ -38,6 +38,7 @@
 #include "core/ledger/ledger.h"
 #include "core/peers/peer_transport.h"
 #include "core/peers/peers.h"
+#include "core/policy/read_before.h"
 #include "core/pool/bypass_reads.h"
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/pool_memory.h"
@@ -102,10 +103,10 @@ class Engine {
     std::stop_token stop;
     // Called from time to time with the entries found so far. May be empty.
     std::function<void(uint64_t entries)> progress;
-    // Returns whether readers had files of the source before. Then names that
-    // move wait for the next boundary. Called once, when the catalogue is
-    // there. Empty: they had none.
-    std::function<bool()> something_was_read;
+    // Says what readers read of the source before. If they did, names and
+    // records that move wait for the next boundary. Called once, when the
+    // catalogue is there. Empty: nothing.
+    std::function<ReadBefore()> read_before;
     // Reports opens to the views, from View::ExpectReports on. Outlives the
     // engine. Null: `no_reports` says why, in one clause.
     OpenReports* reports = nullptr;

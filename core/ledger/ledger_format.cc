@@ -26,7 +26,9 @@ constexpr uint64_t kContinues = 4;
 constexpr uint64_t kRepeats = 8;
 constexpr uint64_t kUnexplained = 16;
 constexpr uint64_t kMoves = 32;
-constexpr uint64_t kFlagsEnd = 64;
+constexpr uint64_t kReadBefore = 64;
+constexpr uint64_t kReadUnknown = 128;
+constexpr uint64_t kFlagsEnd = 256;
 
 // CRC-16/CCITT: detects every one- and two-bit error and every burst of up to
 // 16 bits in a word.
@@ -53,6 +55,18 @@ uint16_t Crc(uint64_t value, int bytes, uint16_t crc) {
 
 uint16_t ConsumedCheck(uint64_t tag, uint64_t sample, uint64_t at) {
   return Crc(tag << 40 | sample, 6, Crc(at, 5, 0xffff));
+}
+
+uint64_t FlagsOf(ReadBefore read) {
+  if (read == ReadBefore::kNothing) return 0;
+  return read == ReadBefore::kUnknown ? kReadBefore | kReadUnknown
+                                      : kReadBefore;
+}
+
+ReadBefore ReadBeforeOf(uint64_t flags) {
+  if ((flags & kReadUnknown) != 0) return ReadBefore::kUnknown;
+  return (flags & kReadBefore) != 0 ? ReadBefore::kSomething
+                                    : ReadBefore::kNothing;
 }
 
 }  // namespace
@@ -130,7 +144,8 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
   writer.Put(
       (record.identity ? kIdentity : 0) | (record.reactive ? kReactive : 0) |
       (record.continues ? kContinues : 0) | (record.repeats ? kRepeats : 0) |
-      (record.unexplained ? kUnexplained : 0) | (record.moves ? kMoves : 0));
+      (record.unexplained ? kUnexplained : 0) | (record.moves ? kMoves : 0) |
+      FlagsOf(record.read_before));
   if (record.repeats) writer.Put(record.served);
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
@@ -209,6 +224,7 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.repeats = (flags & kRepeats) != 0;
   epoch.unexplained = (flags & kUnexplained) != 0;
   epoch.moves = (flags & kMoves) != 0;
+  epoch.read_before = ReadBeforeOf(flags);
   if (epoch.repeats) epoch.served = reader.Text();
   while (reader.left() > 0) {
     const uint64_t name = reader.NumberBelow(epoch.names);

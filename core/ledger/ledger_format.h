@@ -28,6 +28,7 @@
 #include "core/base/types.h"
 #include "core/config/config.h"
 #include "core/policy/carried.h"
+#include "core/policy/read_before.h"
 
 namespace shufflefs {
 
@@ -63,6 +64,8 @@ struct LedgerEpoch {
   bool moves = false;
   // The pass before it ended without an explanation: it may be half of one.
   bool unexplained = false;
+  // Not kNothing: containers are shown in the source's order.
+  ReadBefore read_before = ReadBefore::kNothing;
   std::vector<CarriedPair> carried;
 };
 

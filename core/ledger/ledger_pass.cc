@@ -145,7 +145,7 @@ bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
          a.seed == b.seed && a.policy == b.policy &&
          a.options_hash == b.options_hash && a.substitute == b.substitute &&
          a.identity == b.identity && a.reactive == b.reactive &&
-         a.carried == b.carried;
+         a.read_before == b.read_before && a.carried == b.carried;
 }
 
 LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {

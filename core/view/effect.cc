@@ -50,6 +50,15 @@ bool ProgramOrders(const ViewSetup& setup) {
          setup.records.pool == nullptr;
 }
 
+std::string PassWarning(const ViewSetup& setup, ReadBefore waits_for) {
+  if (waits_for != ReadBefore::kUnknown || !PassesOfRecordsCount(setup)) {
+    return "";
+  }
+  return "containers keep the source's order, because nobody knows what was "
+         "read of them before the catalogue was ready; write epoch = \"next\" "
+         "between two passes";
+}
+
 std::string EffectWarning(const ViewSetup& setup) {
   const Policy& policy = *setup.policy;
   // With substitute = never the user knows it.

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "core/policy/read_before.h"
 #include "core/view/view_setup.h"
 
 namespace shufflefs {
@@ -13,6 +14,10 @@ namespace shufflefs {
 // A warning: what does not happen, why, and what to use instead. "" if the
 // policy has an effect, or if nobody named one.
 std::string EffectWarning(const ViewSetup& setup);
+
+// A warning if the view's policy waits for the end of a pass over containers
+// that nobody can find. "" if not.
+std::string PassWarning(const ViewSetup& setup, ReadBefore waits_for);
 
 // What a view shows, for the line at mount: "policy lirs; file names may show
 // other samples of their class".

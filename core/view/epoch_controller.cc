@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
+#include "core/view/effect.h"
 
 namespace shufflefs {
 namespace {
@@ -63,12 +64,6 @@ void LogBegun(const ViewSetup& setup, Epoch epoch) {
                    " begins, policy ", setup.policy->name()));
 }
 
-// If names move, no pass over containers may rebind them before each sample
-// was shown: containers follow the epoch of the samples.
-bool PassesOfRecordsCount(const ViewSetup& setup) {
-  return setup.config.epoch_advance == Advance::kAuto && !setup.rebinds();
-}
-
 bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
 
 // With mini-epochs a name may show nothing yet.
@@ -108,6 +103,14 @@ void KeepWalkedTo(const Binding& binding, OpenTracker& tracker,
   }
 }
 
+// Returns whether every walk to a name must be a lookup from now on. `tracker`
+// may be null.
+bool ShowDueWalks(OpenTracker* tracker) {
+  if (tracker == nullptr || !tracker->WalksAreDue()) return false;
+  tracker->ShowWalks();
+  return true;
+}
+
 // Of an open of a container as `shown`; `live` are the records of the epoch.
 PassTracker::OpenIs PassOf(const EpochController::FileOpen& open,
                            RecordEpoch& shown, const RecordEpoch* live,
@@ -118,11 +121,6 @@ PassTracker::OpenIs PassOf(const EpochController::FileOpen& open,
   }
   if (!PassesOfRecordsCount(setup)) return PassTracker::OpenIs::kOfThisPass;
   return shown.Open(open.file, open.reader);
-}
-
-bool EndsByOpens(const ViewSetup& setup, bool records) {
-  return (setup.rebinds() || records) &&
-         setup.config.epoch_advance == Advance::kAuto;
 }
 
 void AddWarnings(const SharedNames& names, const NameSharing& sharing,
@@ -154,7 +152,8 @@ EpochController::EpochController(Parts parts, EpochJournal journal,
       journal_(std::move(journal)),
       guard_(std::move(guard)),
       setup_(std::move(parts.setup)),
-      waiting_(parts.wait_for_boundary && setup_->rebinds()) {
+      waiting_(ShowsEpochs(*setup_) ? parts.read_before
+                                    : ReadBefore::kNothing) {
   absl::optional<LedgerState> last = journal_.TakeLast(setup_->config.path);
   if (last && Resume(*last)) return;
   if (last && parts.running != nullptr) {
@@ -163,6 +162,7 @@ EpochController::EpochController(Parts parts, EpochJournal journal,
     setup_ = std::exchange(pending_, nullptr);
   }
   Begin(Boundary{setup_->config.epoch_start, {}, ""});
+  if (parts.read_before != ReadBefore::kNothing) live_->NoteOpen();
 }
 
 EpochController::Effects EpochController::Open(const FileOpen& open) {
@@ -182,8 +182,7 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
                        StopBinding();
   Effects effects = Count(*name, open.reader, open.now);
   if (stopped) effects.begun = notifier_->begun();
-  effects.doubted = tracker_ != nullptr && tracker_->WalksAreDue();
-  if (effects.doubted) tracker_->ShowWalks();
+  effects.doubted = ShowDueWalks(tracker_.get());
   return effects;
 }
 
@@ -260,8 +259,8 @@ void EpochController::Begin(Boundary boundary) {
   hold_reason_.clear();
   is_held_ = false;
   const bool first = binding_ == nullptr;
-  if (!first) waiting_ = false;
-  const bool identity = waiting_ || guard_.Stops(*setup_);
+  if (!first) waiting_ = ReadBefore::kNothing;
+  const bool identity = waits() || guard_.Stops(*setup_);
   const bool repeats = setup_->repeats() && !identity;
   CarriedNames carried = Carry(boundary.carried, repeats);
   if (identity) boundary.members.clear();
@@ -298,6 +297,7 @@ void EpochController::Bind(EpochBinding how) {
   // A reader that goes on in the old epoch has its order made again.
   if (records_ != nullptr) records_->Rest();
   how.read_whole = journal_.NoterOfContainers(how.epoch);
+  how.read_before = waiting_;
   LiveEpoch bound = MakeLiveEpoch(setup_, std::move(how));
   binding_ = std::move(bound.binding);
   records_ = std::move(bound.records);
@@ -325,8 +325,7 @@ void EpochController::MakeWatch() {
 }
 
 LedgerEpoch EpochController::Record() const {
-  return journal_.Record(*setup_, *binding_, epoch_,
-                         setup_->rebinds() || records_ != nullptr);
+  return journal_.Record(*setup_, *binding_, epoch_, records_.get());
 }
 
 bool EpochController::StopBinding() {
@@ -443,8 +442,7 @@ EpochController::Effects EpochController::CountReport(
   const SampleId sample = setup_->dataset->grouping().sample(open.file);
   if (!tracker_->TakeReport(sample, open.reader)) return {};
   Effects effects = Count(*name, open.reader, now);
-  effects.doubted = tracker_ != nullptr && tracker_->WalksAreDue();
-  if (effects.doubted) tracker_->ShowWalks();
+  effects.doubted = ShowDueWalks(tracker_.get());
   return effects;
 }
 
@@ -472,7 +470,7 @@ ViewEpochStatus EpochController::Status() const {
   ViewEpochStatus status;
   status.epoch = epoch_;
   status.state = is_held_ ? "held" : "running";
-  if (waiting_ || pending_ != nullptr) status.state = "waiting";
+  if (waits() || pending_ != nullptr) status.state = "waiting";
   status.verdict = verdict_;
   status.held = held_;
   status.hold_reason = hold_reason_;
@@ -487,6 +485,7 @@ ViewEpochStatus EpochController::Status() const {
   status.shows_own = status.suspended && binding_->identity() &&
                      absl::c_all_of(binding_->carried().pairs(), ShowsItself);
   status.warnings = guard_.Warnings(*setup_);
+  status.warnings.push_back(PassWarning(*setup_, waiting_));
   status.warnings.push_back(journal_.Warning());
   if (grouped()) status.warnings.push_back(group_->Warning());
   if (setup_->shared != nullptr) AddWarnings(*setup_->shared, sharing_, status);

@@ -20,6 +20,7 @@
 #include "core/epoch/open_tracker.h"
 #include "core/epoch/reported_opens.h"
 #include "core/epoch/sent_back.h"
+#include "core/policy/read_before.h"
 #include "core/readers/job_tracker.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/epoch_journal.h"
@@ -87,9 +88,9 @@ class EpochController {
     // May be null.
     OpenReports* reports = nullptr;
     uint32_t id = 0;
-    // Something was read before the catalogue was ready, so the policy begins
-    // at the next boundary.
-    bool wait_for_boundary = false;
+    // Before the catalogue was ready. If something was, the policy begins at
+    // the next boundary.
+    ReadBefore read_before = ReadBefore::kNothing;
   };
   // Continues the last epoch of the ledger if that epoch fits `setup` or
   // `running`. Everything that `parts` points to must outlive the controller.
@@ -206,6 +207,7 @@ class EpochController {
   // boundary on. Returns true if names were rebound.
   bool StopBinding();
   bool counts_opens() const { return sees_opens_ && setup_->rebinds(); }
+  bool waits() const { return waiting_ != ReadBefore::kNothing; }
   void MakeWatch();
   LedgerEpoch Record() const;
   bool Resume(LedgerState& last);
@@ -234,7 +236,8 @@ class EpochController {
   std::string hold_reason_;
   uint64_t held_ = 0;
   bool is_held_ = false;
-  bool waiting_ = false;
+  // Not kNothing: the policy waits for the boundary.
+  ReadBefore waiting_ = ReadBefore::kNothing;
   // With a group.
   JobSequence jobs_;
   bool closed_ = false;        // the group decides about the epoch

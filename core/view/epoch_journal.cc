@@ -77,7 +77,8 @@ absl::optional<LedgerState> EpochJournal::TakeLast(const std::string& path) {
 }
 
 LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
-                                 Epoch epoch, bool moves) const {
+                                 Epoch epoch,
+                                 const RecordEpoch* records) const {
   LedgerEpoch record;
   record.view = id_;
   record.view_path = setup.config.path;
@@ -91,7 +92,8 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
   record.options_hash = setup.options_hash;
   record.substitute = setup.config.substitute;
   record.identity = binding.identity();
-  record.moves = moves;
+  record.moves = setup.rebinds() || records != nullptr;
+  if (records != nullptr) record.read_before = records->read_before();
   record.reactive = binding.bound_names() != nullptr;
   record.repeats = binding.repeats();
   if (record.repeats) record.served = binding.bound_names()->Served();

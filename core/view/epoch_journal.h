@@ -18,6 +18,7 @@
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/ledger/ledger_writer.h"
+#include "core/records/epoch/record_epoch.h"
 #include "core/view/epoch_token.h"
 #include "core/view/view_setup.h"
 
@@ -40,10 +41,10 @@ class EpochJournal {
   // The last state of the ledger for the view at `path`. Only the first call
   // returns it.
   absl::optional<LedgerState> TakeLast(const std::string& path);
-  // The record that begins an epoch. `moves`: something that the view shows
-  // depends on the epoch.
+  // The record that begins an epoch. `records` is null if no records are
+  // shuffled.
   LedgerEpoch Record(const ViewSetup& setup, const Binding& binding,
-                     Epoch epoch, bool moves) const;
+                     Epoch epoch, const RecordEpoch* records) const;
 
   // An epoch begins, or continues under another binding. Names that were opened
   // according to `tracker` (may be null) count as shown. `record` was made

@@ -204,11 +204,11 @@ bool EpochController::GoOn(LedgerState& last) {
                                  : static_cast<MakeCarried>(CarriedNames::Make);
   absl::StatusOr<CarriedNames> carried = make(then.carried);
   if (!carried.ok() || !make(last.bound).ok()) return false;
+  waiting_ = then.read_before;
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
   RestoreContainers(last, records_.get());
   sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
-  waiting_ = false;
   // Without opens it is not known whether something was read. If in doubt, it
   // was, and a switch waits for the boundary.
   live_->Resume(!counts_opens() || last.consumed.size() > 0);
@@ -243,12 +243,11 @@ EpochController::Saved EpochController::Save() const {
 }
 
 bool EpochController::GoesOnWith(const EpochToken& token) {
-  if (token.epoch != epoch_ || !BindsAs(token, *setup_, *binding_) ||
-      ReadMore(token, journal_, tracker_.get())) {
-    return false;
-  }
-  if (tracker_ != nullptr) tracker_->ResumeHere();
-  return true;
+  const bool goes_on = token.epoch == epoch_ &&
+                       BindsAs(token, *setup_, *binding_, records_.get()) &&
+                       !ReadMore(token, journal_, tracker_.get());
+  if (goes_on && tracker_ != nullptr) tracker_->ResumeHere();
+  return goes_on;
 }
 
 absl::StatusOr<EpochController::Effects> EpochController::Restore(
@@ -265,12 +264,13 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   const bool were_fixed = !setup_->rebinds();
   pending_ = nullptr;
   setup_ = std::move(setup);
+  waiting_ = then.read_before;
   Bind({then.binding, *std::move(carried), then.identity, state.bound});
   sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
   verdict_ = "signal";
   hold_reason_.clear();
-  is_held_ = waiting_ = false;
+  is_held_ = false;
   live_->Forget();
   live_->Resume(!counts_opens() || position > 0);
   notifier_->Begin();
@@ -306,7 +306,7 @@ GroupedView::State EpochController::GroupState() const {
   if (setup_->shared == nullptr) {
     state.fresh = tracker_ == nullptr || tracker_->consumed() == 0;
   } else {
-    state.fresh = live_->is_fresh() && !waiting_ && setup_->shared->is_fresh();
+    state.fresh = live_->is_fresh() && setup_->shared->is_fresh();
   }
   return state;
 }

@@ -135,6 +135,7 @@ bool TakeField(absl::string_view key, absl::string_view value,
     return true;
   }
   if (key == "own") return token.identity = value == "yes";
+  if (key == "passed") return token.passed = value == "yes";
   if (key == "kept") return take(PairsFrom(value), token.kept);
   if (key == "read") return take(SamplesFrom(value), token.read);
   if (key == "bound") return take(PairsFrom(value), pairs().bound);
@@ -178,6 +179,7 @@ std::string TokenText(const EpochToken& token) {
     absl::StrAppend(&text, " held=", token.binding.value());
   }
   if (token.identity) absl::StrAppend(&text, " own=yes");
+  if (token.passed) absl::StrAppend(&text, " passed=yes");
   if (!token.kept.empty()) {
     absl::StrAppend(&text, " kept=", PairsText(token.kept));
   }
@@ -257,6 +259,7 @@ EpochToken HeadOf(const LedgerEpoch& begin, uint64_t keys) {
   token.epoch = begin.epoch;
   token.binding = begin.binding;
   token.identity = begin.identity;
+  token.passed = begin.read_before != ReadBefore::kNothing;
   if (begin.reactive) {
     token.digest = TimesDigest(begin.served);
   } else {
@@ -301,6 +304,8 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
   begin.options_hash = setup.options_hash;
   begin.substitute = setup.config.substitute;
   begin.identity = token.identity;
+  // The token does not say which containers were read.
+  if (token.passed) begin.read_before = ReadBefore::kUnknown;
   begin.moves = setup.rebinds() || setup.records.pool != nullptr;
   begin.reactive = token.reactive();
   begin.repeats = begin.reactive && setup.repeats();
@@ -333,9 +338,12 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
 }
 
 bool BindsAs(const EpochToken& token, const ViewSetup& setup,
-             const Binding& binding) {
+             const Binding& binding, const RecordEpoch* records) {
   const std::shared_ptr<BoundNames>& bound_names = binding.bound_names();
-  if (absl::string_view(token.policy) != setup.policy->name() ||
+  const bool passed =
+      records != nullptr && records->read_before() != ReadBefore::kNothing;
+  if (token.passed != passed ||
+      absl::string_view(token.policy) != setup.policy->name() ||
       token.keys != TokenKeys(setup) || token.seed != setup.config.seed ||
       token.binding != binding.epoch() ||
       token.identity != binding.identity() ||

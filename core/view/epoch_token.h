@@ -9,6 +9,9 @@
 // not say:
 // * `held`: the epoch whose bijection continues.
 // * `own`: names show their own samples.
+// * `passed`: containers keep the source's order, because a part of the pass
+// was
+//   read before there was a catalogue.
 // * `kept`: what was carried into the epoch.
 // * `read`: which samples were read.
 //
@@ -34,6 +37,7 @@
 #include "core/binding/binding.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/policy/carried.h"
+#include "core/records/epoch/record_epoch.h"
 #include "core/view/view_setup.h"
 
 namespace shufflefs {
@@ -54,6 +58,7 @@ struct EpochToken {
   absl::optional<uint64_t> position;
   Epoch binding{0};
   bool identity = false;
+  bool passed = false;
   std::vector<CarriedPair> kept;
   std::vector<uint64_t> read;       // samples in rising order; maybe not all
   absl::optional<uint64_t> digest;  // present if the epoch is reactive
@@ -100,10 +105,10 @@ EpochToken TokenOf(const LedgerState& state, uint64_t keys,
 absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
                                     const ViewSetup& setup);
 
-// Returns whether a view that runs `setup` shows by `binding` what the token's
-// epoch showed.
+// Returns whether a view that runs `setup` shows by `binding`, and by `records`
+// (may be null), what the token's epoch showed.
 bool BindsAs(const EpochToken& token, const ViewSetup& setup,
-             const Binding& binding);
+             const Binding& binding, const RecordEpoch* records);
 // Returns whether all names and samples exist and each pair is of one group.
 bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping);
 

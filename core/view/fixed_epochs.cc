@@ -56,7 +56,7 @@ std::shared_ptr<RecordEpoch> FixedEpochs::RecordsOf(const ViewSetup& setup,
 
 std::shared_ptr<RecordEpoch> MakeRecordEpoch(
     const ViewSetup& setup, Epoch epoch, bool live,
-    std::function<void(EntryId)> read_whole) {
+    std::function<void(EntryId)> read_whole, ReadBefore read_before) {
   if (setup.records.pool == nullptr) return nullptr;
   RecordEpoch::Parts parts;
   parts.containers = setup.records.containers;
@@ -67,6 +67,7 @@ std::shared_ptr<RecordEpoch> MakeRecordEpoch(
   parts.epoch = epoch;
   parts.live = live;
   parts.read_whole = std::move(read_whole);
+  parts.read_before = read_before;
   return std::make_shared<RecordEpoch>(std::move(parts));
 }
 

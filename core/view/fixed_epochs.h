@@ -40,11 +40,12 @@ class FixedEpochs {
   std::list<std::shared_ptr<RecordEpoch>> records_ ABSL_GUARDED_BY(mu_);
 };
 
-// The records of an epoch of `setup`. Null if `setup` shuffles none.
-// `read_whole`: as in RecordEpoch::Parts.
+// The records of an epoch of `setup`. Null if `setup` shuffles none. The last
+// two are as in RecordEpoch::Parts.
 std::shared_ptr<RecordEpoch> MakeRecordEpoch(
     const ViewSetup& setup, Epoch epoch, bool live,
-    std::function<void(EntryId)> read_whole = nullptr);
+    std::function<void(EntryId)> read_whole = nullptr,
+    ReadBefore read_before = ReadBefore::kNothing);
 
 }  // namespace shufflefs
 

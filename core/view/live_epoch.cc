@@ -62,8 +62,8 @@ LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
   LiveEpoch live;
   const ViewSetup& by = *setup;
   live.setup = std::move(setup);
-  live.records =
-      MakeRecordEpoch(by, how.epoch, /*live=*/true, std::move(how.read_whole));
+  live.records = MakeRecordEpoch(by, how.epoch, /*live=*/true,
+                                 std::move(how.read_whole), how.read_before);
   auto plan = std::make_shared<const Plan>(by.dataset, by.policy,
                                            by.config.seed, how.epoch);
   if (by.binds_on_demand() && !how.identity) {

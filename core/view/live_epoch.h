@@ -18,6 +18,7 @@
 #include "core/binding/shared_names.h"
 #include "core/epoch/epoch_lookups.h"
 #include "core/policy/carried.h"
+#include "core/policy/read_before.h"
 #include "core/pool/content_provider.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/view_setup.h"
@@ -47,8 +48,9 @@ struct EpochBinding {
   // Pairs that a reactive view shows from the beginning of the epoch.
   absl::Span<const CarriedPair> bound;
   NameSharing sharing{};  // if several nodes bind them
-  // As RecordEpoch::Parts::read_whole.
+  // As in RecordEpoch::Parts.
   std::function<void(EntryId)> read_whole{};
+  ReadBefore read_before = ReadBefore::kNothing;
 };
 // Binds names and records as `setup` plans them. Tells the view's prefetchers
 // which epoch it is. The result has no lookups yet.

@@ -26,7 +26,7 @@ View::View(Parts parts)
       controller_(
           {std::move(parts.setup), std::move(parts.running), parts.job_tracker,
            &live_, &notifier_, parts.group, parts.sees_opens, parts.reports,
-           parts.id, parts.wait_for_boundary},
+           parts.id, parts.read_before},
           EpochJournal(parts.id, parts.ledger),
           SubstitutionGuard(name_, parts.nodes)) {}
 

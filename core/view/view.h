@@ -23,6 +23,7 @@
 #include "core/epoch/epoch_group.h"
 #include "core/epoch/open_reports.h"
 #include "core/ledger/ledger.h"
+#include "core/policy/read_before.h"
 #include "core/quality/mixing_line.h"
 #include "core/readers/job_nodes.h"
 #include "core/readers/job_tracker.h"
@@ -69,9 +70,9 @@ class View : private GroupedView {
     // Reports the opens of this view from ExpectReports on. Outlives the view;
     // may be null.
     OpenReports* reports = nullptr;
-    // Something was read before the catalogue was ready, so the policy begins
-    // at the next boundary.
-    bool wait_for_boundary = false;
+    // Before the catalogue was ready. If something was, the policy begins at
+    // the next boundary.
+    ReadBefore read_before = ReadBefore::kNothing;
   };
   enum class OpenVerdict {
     kServe,

@@ -226,6 +226,21 @@ bool ShufflesRecords(const Policy& policy, const ViewConfig& config,
          (dataset.moves() && config.layout == Layout::kTree);
 }
 
+bool ShowsEpochs(const ViewSetup& setup) {
+  return setup.rebinds() ||
+         (setup.records.pool != nullptr &&
+          ShufflesRecords(*setup.policy, setup.config, *setup.dataset));
+}
+
+bool PassesOfRecordsCount(const ViewSetup& setup) {
+  return setup.config.epoch_advance == Advance::kAuto && !setup.rebinds();
+}
+
+bool EndsByOpens(const ViewSetup& setup, bool records) {
+  return (setup.rebinds() || records) &&
+         setup.config.epoch_advance == Advance::kAuto;
+}
+
 std::shared_ptr<ContentProvider> ViewSetup::provider() const {
   if (supply != nullptr) return supply;
   if (prefetcher != nullptr) return prefetcher;

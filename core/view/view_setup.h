@@ -171,6 +171,15 @@ struct ViewSetup {
 bool ShufflesRecords(const Policy& policy, const ViewConfig& config,
                      const Dataset& dataset);
 
+// Returns whether names or records of the view differ between epochs.
+bool ShowsEpochs(const ViewSetup& setup);
+// Returns whether a pass over containers may begin an epoch. If names move, it
+// may not, because each sample must be shown first: containers follow the epoch
+// of the samples.
+bool PassesOfRecordsCount(const ViewSetup& setup);
+// Returns whether an open may begin an epoch. `records`: some are shuffled.
+bool EndsByOpens(const ViewSetup& setup, bool records);
+
 // Returns a hash that differs between configurations that bind names
 // differently, apart from the policy's name, the seed and `substitute`. The
 // same values give the same hash in every version. Ledgers keep

@@ -193,10 +193,7 @@ absl::StatusOr<std::string> PassThrough::ReadLink(uint32_t id) const {
 absl::StatusOr<size_t> PassThrough::Read(uint32_t id, uint64_t offset,
                                          absl::Span<char> out) const {
   ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
-  {
-    MutexLock lock(mu_);
-    read_ = true;
-  }
+  reads_.NoteUse();
   ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(place.path, O_RDONLY));
   // Checked before the read, because the file may not be readable, and after
   // it, because the file may have been written meanwhile.
@@ -208,17 +205,8 @@ absl::StatusOr<size_t> PassThrough::Read(uint32_t id, uint64_t offset,
   if (!got.ok() || !same.ok()) {
     return Annotate(same.ok() ? got.status() : same, place.path);
   }
+  reads_.NoteRead(place.path, offset, offset + *got);
   return got;
-}
-
-void PassThrough::NoteOpen() {
-  MutexLock lock(mu_);
-  read_ = true;
-}
-
-bool PassThrough::anything_was_read() const {
-  MutexLock lock(mu_);
-  return read_;
 }
 
 }  // namespace shufflefs

@@ -21,6 +21,7 @@
 #include "core/source/posix_acl.h"
 #include "core/source/source_dir.h"
 #include "fs/model/dir_handle.h"
+#include "fs/tree/passed_reads.h"
 
 namespace shufflefs {
 
@@ -52,9 +53,9 @@ class PassThrough {
                               absl::Span<char> out) const;
   // Relative to the source; "" for the root.
   std::string Path(uint32_t id) const;
-  void NoteOpen();
-  // Includes files that were opened to be read.
-  bool anything_was_read() const;
+  // Knows what was read, and is told of opens.
+  PassedReads& reads() { return reads_; }
+  void NoteOpen(uint32_t id) { reads_.NoteOpen(id, Path(id)); }
 
  private:
   struct Entry {
@@ -87,7 +88,8 @@ class PassThrough {
   absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> ids_
       ABSL_GUARDED_BY(mu_);
   uint32_t next_ ABSL_GUARDED_BY(mu_) = 1;
-  mutable bool read_ ABSL_GUARDED_BY(mu_) = false;
+
+  mutable PassedReads reads_;  // self-synchronised
 };
 
 }  // namespace shufflefs

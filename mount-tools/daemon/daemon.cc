@@ -25,6 +25,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/state_dir.h"
 #include "core/peers/peer_module.h"
+#include "core/policy/read_before.h"
 #include "core/source/source_dir.h"
 #include "core/view/effect.h"
 #include "fs/control/control_files.h"
@@ -69,7 +70,8 @@ class Mount {
   Mount(KernelSight kernel, ControlMemory memory, StateDir state)
       : kernel_(std::move(kernel)),
         memory_(std::move(memory)),
-        state_(std::move(state)) {}
+        state_(std::move(state)),
+        passed_before_(state_.passed_through()) {}
 
   absl::Status MakeParts(SourceDir source);
   ControlFiles::Parts ControlParts();
@@ -87,6 +89,7 @@ class Mount {
   const KernelSight kernel_;
   ControlMemory memory_;
   const StateDir state_;
+  const bool passed_before_;  // by a mount that ended before it showed a view
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<ControlFiles> control_;
   std::unique_ptr<Filesystem> filesystem_;
@@ -318,8 +321,9 @@ absl::Status Mount::Index(std::stop_token stop) {
   options.progress = [this](uint64_t entries) {
     control_->SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
   };
-  options.something_was_read = [this] {
-    return filesystem_->SettleAndAskWhetherRead() || state_.passed_through();
+  options.read_before = [this] {
+    const ReadBefore read = filesystem_->SettleAndAskWhatWasRead();
+    return passed_before_ ? ReadBefore::kUnknown : read;
   };
   ASSIGN_OR_RETURN(const ServedDataset* const served,
                    OrExhausted(engine_->config().source,

@@ -162,7 +162,7 @@ class ViewModel {
     };
     doubted_ = false;
     parts.sees_opens = sees_opens_;
-    parts.wait_for_boundary = waiting;
+    if (waiting) parts.read_before = ReadBefore::kSomething;
     view_ = std::make_unique<View>(std::move(parts));
     dentries_.clear();
   }

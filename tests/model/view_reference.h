@@ -101,6 +101,7 @@ class ViewReference {
       : sees_opens_(sees_opens), setup_(std::move(setup)) {
     waiting_ = waiting && setup_->rebinds();
     epoch_ = setup_->config.epoch_start;
+    read_ = waiting;  // what was read before belongs to this epoch
     Bind({}, waiting_);
   }
 

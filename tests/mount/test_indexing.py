@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
+import containers
 import harness
+import record_sets
 import trees
 
 LIRS = {"policy": "lirs", "substitute": "directory",
@@ -33,8 +35,8 @@ def stuck(mounts, folder):
     resume()
 
 
-def start(mounts, source):
-    mount = mounts(source, LIRS, start=False)
+def start(mounts, source, options=LIRS):
+    mount = mounts(source, options, start=False)
     mount.start(ready=False)
     harness.eventually(lambda: harness.mount_types(mount.path),
                        what="the mount")
@@ -88,6 +90,104 @@ def test_what_was_opened_before_stays_open(mounts, stuck):
         mount.next_epoch()
         trees.contents(mount.path / "c0")
         assert begin + file.readall() == data
+
+
+RECORDS = {"policy": "lirs", "substitute": "never", "wait": "0s",
+           "memory": "64MiB"}
+
+
+@pytest.fixture
+def shards(stuck):
+    """The paths of four shards in the source that is stuck."""
+    source, _ = stuck
+    names = [record_sets.shard("t", number) for number in range(4)]
+    for number, name in enumerate(names):
+        (source / name).write_bytes(containers.tfrecord(
+            record_sets.data(1000 * number, 100)))
+    return names
+
+
+def records_of(root, names):
+    """The records of each file, in the order in which it is read."""
+    return [containers.read_tfrecord(root / name) for name in names]
+
+
+def are_of_one_order(mount, source, names, epochs):
+    """Each of these passes shows every record once."""
+    raw = records_of(source, names)
+    seen = [raw]
+    for epoch in epochs:
+        shown = []
+        for name in names:
+            shown += records_of(mount.path, [name])
+            assert mount.view()["epoch"] == epoch
+        assert sorted(sum(shown, [])) == sorted(sum(raw, []))
+        assert shown not in seen
+        seen.append(shown)
+
+
+# [S-4.1a] Until the catalogue is ready names show their own content.
+@pytest.mark.parametrize("scope", ["file", "set", "view"])
+def test_a_pass_over_containers_ends_in_the_order_in_which_it_began(
+        mounts, stuck, shards, scope):
+    source, resume = stuck
+    mount = start(mounts, source, {**RECORDS, "record.scope": scope})
+    raw = [(source / name).read_bytes() for name in shards]
+    assert (mount.path / shards[0]).read_bytes() == raw[0]
+    with open(mount.path / shards[1], "rb", buffering=0) as half, \
+            open(mount.path / shards[2], "rb", buffering=0) as begun:
+        shown = half.read(len(raw[1]) // 2)
+        resume()
+        harness.eventually(lambda: state(mount) == "waiting", what="catalogue")
+        # A switch waits for the end of the pass, too.
+        assert mount.write_control("seed = 7\n") is None
+        assert shown + half.readall() == raw[1]
+        assert begun.readall() == raw[2]
+    assert (mount.path / shards[3]).read_bytes() == raw[3]
+    assert state(mount) == "waiting" and mount.view()["epoch"] == 0
+    are_of_one_order(mount, source, shards, (1, 2, 3))
+    assert state(mount) == "running" and mount.view()["seed"] == 7
+
+
+# [S-4.1c] Where the state tells of an epoch that was shown, names wait for the
+# catalogue.
+def test_such_a_pass_goes_on_after_a_kill(mounts, stuck, shards):
+    source, resume = stuck
+    mount = start(mounts, source, {**RECORDS, "record.scope": "set"})
+    raw = [(source / name).read_bytes() for name in shards]
+    assert (mount.path / shards[0]).read_bytes() == raw[0]
+    resume()
+    harness.eventually(lambda: state(mount) == "waiting", what="catalogue")
+    assert (mount.path / shards[1]).read_bytes() == raw[1]
+    mount.kill()
+    mount.start()
+    assert state(mount) == "waiting"
+    for name, content in zip(shards[2:], raw[2:]):
+        assert (mount.path / name).read_bytes() == content
+    are_of_one_order(mount, source, shards, (1, 2))
+
+
+def test_a_pass_of_which_nobody_knows_what_was_read_ends_by_hand(mounts, stuck,
+                                                                 shards):
+    source, resume = stuck
+    mount = start(mounts, source, {**RECORDS, "record.scope": "set"})
+    raw = [(source / name).read_bytes() for name in shards]
+    assert (mount.path / shards[0]).read_bytes() == raw[0]
+    mount.kill()
+    mount.start(ready=False)
+    resume()
+    harness.eventually(mount._alive, what="the mount")
+    harness.eventually(lambda: state(mount) == "waiting", what="catalogue")
+    for _ in range(2):
+        for name, content in zip(shards[1:] + shards, raw[1:] + raw):
+            assert (mount.path / name).read_bytes() == content
+        assert state(mount) == "waiting"
+        assert any("epoch = " in line for line in mount.view()["warnings"])
+        mount.kill()
+        mount.start()
+    mount.next_epoch()
+    assert mount.view()["warnings"] == []
+    are_of_one_order(mount, source, shards, (1, 2))
 
 
 @pytest.fixture

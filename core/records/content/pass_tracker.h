@@ -23,6 +23,7 @@ class SeenBytes {
   // for ever.
   int64_t Add(uint64_t begin, uint64_t end, uint64_t most);
   uint64_t ranges() const { return ranges_.size(); }
+  const std::map<uint64_t, uint64_t>& all() const { return ranges_; }
   bool HasAll(uint64_t bytes) const {
     return bytes == 0 || (ranges_.size() == 1 && ranges_.begin()->first == 0 &&
                           ranges_.begin()->second >= bytes);

@@ -12,7 +12,8 @@ namespace shufflefs {
 
 RecordEpoch::RecordEpoch(Parts parts)
     : parts_(std::move(parts)),
-      repeats_(parts_.policy->record_repeats(parts_.epoch).repeats()) {}
+      repeats_(!shows_source() &&
+               parts_.policy->record_repeats(parts_.epoch).repeats()) {}
 
 RecordEpoch::~RecordEpoch() { Rest(); }
 
@@ -43,10 +44,17 @@ std::shared_ptr<const PartedFile> RecordEpoch::ContentOf(EntryId file) {
   const EntryId container = ContainerOf(file);
   ContainerShape shape = *parts_.containers->Shape(container);
   const bool is_index = container != file;
-  if (is_index && !shape.index) {
+  // Without its padding, a file is not as in the source.
+  const bool is_plain =
+      is_index ? !shape.index : shows_source() && shape.placed == nullptr;
+  if (is_plain) {
     ContainerShape plain;
     plain.file_bytes = parts_.containers->bytes(file);
     return std::make_shared<ShuffledFile>(std::move(plain), nullptr);
+  }
+  if (shows_source()) {
+    shape.family = nullptr;
+    shape.keeps_order = true;
   }
   RecordOrderOptions options = OptionsOf(container);
   if (shape.family != nullptr && shape.family->table->count() > 0) {
@@ -89,7 +97,9 @@ std::shared_ptr<const RecordFile> RecordEpoch::FileOf(EntryId file) {
   made->file = file;
   made->content = ContentOf(file);
   const ContainerShape shape = *parts_.containers->Shape(ContainerOf(file));
-  if (shape.family != nullptr) made->family = shape.family->files;
+  if (shape.family != nullptr && !shows_source()) {
+    made->family = shape.family->files;
+  }
   known = std::move(made);
   return known;
 }
@@ -105,11 +115,12 @@ uint64_t RecordEpoch::bytes(EntryId file) {
 }
 
 bool RecordEpoch::SizeFollowsOrder(const ContainerShape& shape) const {
-  return shape.family != nullptr || (repeats_ && shape.may_repeat());
+  return !shows_source() &&
+         (shape.family != nullptr || (repeats_ && shape.may_repeat()));
 }
 
 absl::optional<ContainerSet::Shown> RecordEpoch::KnownBytes(EntryId file) {
-  const bool is_container = parts_.containers->Has(file);
+  const bool is_container = parts_.containers->Has(file) && !shows_source();
   if (!is_container || !(repeats_ || parts_.containers->IsMixed(file))) {
     return parts_.containers->ShownBytes(file);
   }
@@ -143,7 +154,8 @@ bool RecordEpoch::IsResident(EntryId file) const {
 
 bool RecordEpoch::CountsAsRead(EntryId file) const {
   const ContainerSet& containers = *parts_.containers;
-  return !containers.index_was_read() && containers.Has(file) &&
+  return parts_.read_before != ReadBefore::kUnknown &&
+         !containers.index_was_read() && containers.Has(file) &&
          containers.IsShuffled(file);
 }
 
@@ -183,6 +195,14 @@ void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
     is_complete = tracker_.Delivered(file, begin, end, size);
   }
   if (is_complete && parts_.read_whole != nullptr) parts_.read_whole(file);
+}
+
+void RecordEpoch::NotePassed(EntryId file, uint64_t begin, uint64_t end) {
+  if (ContainerOf(file) != file) return parts_.containers->NoteIndexRead();
+  parts_.containers->WhenReady(file, [self = shared_from_this(), file, begin,
+                                      end](const absl::Status& indexed) {
+    if (indexed.ok()) self->NoteDelivered(file, begin, end);
+  });
 }
 
 void RecordEpoch::Restore(absl::Span<const EntryId> files) {

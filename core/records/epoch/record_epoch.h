@@ -17,6 +17,7 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/policy/policy.h"
+#include "core/policy/read_before.h"
 #include "core/pool/content_provider.h"
 #include "core/records/containers/container_set.h"
 #include "core/records/content/pass_tracker.h"
@@ -42,6 +43,9 @@ class RecordEpoch : public ContentProvider,
     // Called, on any thread, when a container was delivered completely. It does
     // not block. May be null.
     std::function<void(EntryId)> read_whole;
+    // Not kNothing: containers are as in the source, because a pass over them
+    // began there. kUnknown: nobody can tell when it ends.
+    ReadBefore read_before = ReadBefore::kNothing;
   };
   explicit RecordEpoch(Parts parts);
   // Makes the pool forget what was read since Rest. So the caller must not hold
@@ -58,6 +62,7 @@ class RecordEpoch : public ContentProvider,
   Seed seed() const { return parts_.seed; }
   const Policy& policy() const { return *parts_.policy; }
   bool live() const { return parts_.live; }
+  ReadBefore read_before() const { return parts_.read_before; }
   // As in PassTracker: OPEN of a container by a thread, and LOOKUP of one.
   // After a reader has read an index, no pass ends, because readers that use
   // positions open the containers again and again.
@@ -74,6 +79,9 @@ class RecordEpoch : public ContentProvider,
   // indexing thread. Cancelled: indexing was stopped.
   using SizeDone = std::function<void(absl::StatusOr<uint64_t>)>;
   void WhenSized(EntryId file, SizeDone done);
+  // In this pass, bytes [begin, end) of a container or of its index were read
+  // from the source.
+  void NotePassed(EntryId file, uint64_t begin, uint64_t end);
   // Number of containers that were delivered completely.
   uint64_t complete() const;
   // An earlier run of this epoch delivered these completely. Others than
@@ -110,6 +118,10 @@ class RecordEpoch : public ContentProvider,
   bool CountsAsRead(EntryId file) const;
   // Returns whether the shown size differs between epochs.
   bool SizeFollowsOrder(const ContainerShape& shape) const;
+
+  bool shows_source() const {
+    return parts_.read_before != ReadBefore::kNothing;
+  }
 
   // Constant after construction.
   const Parts parts_;

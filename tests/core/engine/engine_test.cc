@@ -158,7 +158,10 @@ TEST_F(EngineTest, WhatWasReadBeforeWaitsForTheBoundary) {
   ASSERT_TRUE(engine.ok()) << engine.status();
   int asked = 0;
   Engine::LoadOptions options;
-  options.something_was_read = [&] { return ++asked == 1; };
+  options.read_before = [&] {
+    ++asked;
+    return ReadBefore::kSomething;
+  };
   const auto served = (*engine)->Load(options);
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(asked, 1);

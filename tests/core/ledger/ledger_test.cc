@@ -77,6 +77,22 @@ TEST_F(LedgerTest, KnowsThePolicyOfAnEpochInItsMiddle) {
   EXPECT_EQ(ledger->PolicyUnderWay(epoch.view_path, epoch.fingerprint), "");
 }
 
+TEST_F(LedgerTest, KnowsWhatWasReadBeforeAnEpochWasShown) {
+  for (const ReadBefore read :
+       {ReadBefore::kNothing, ReadBefore::kSomething, ReadBefore::kUnknown}) {
+    std::filesystem::remove(path());
+    LedgerEpoch epoch = SomeEpoch(1);
+    epoch.read_before = read;
+    EXPECT_TRUE(Open()->BeginEpoch(epoch).ok());
+    const auto state = Open()->TakeLastState(epoch.view_path);
+    ASSERT_TRUE(state);
+    EXPECT_EQ(state->begin.read_before, read);
+    EXPECT_TRUE(SameBinding(state->begin, epoch));
+    epoch.read_before = ReadBefore(1 - static_cast<int>(read) % 2);
+    EXPECT_FALSE(SameBinding(state->begin, epoch));
+  }
+}
+
 TEST_F(LedgerTest, LastStateContinuesTheEpoch) {
   WriteSome();
   const auto ledger = Open();

@@ -68,6 +68,7 @@ TEST(EpochTokenTest, ComesBackAsItWas) {
   EXPECT_EQ(planned.binding, Epoch(3));
   EXPECT_EQ(planned.position, 3u);
   EXPECT_FALSE(planned.identity);
+  EXPECT_FALSE(planned.passed);
   EXPECT_EQ(planned.kept, PlannedToken().kept);
   EXPECT_EQ(planned.read, PlannedToken().read);
   EXPECT_FALSE(planned.reactive());
@@ -83,9 +84,11 @@ TEST(EpochTokenTest, TellsAnUncountedPositionAndNamesOfTheirOwn) {
   EpochToken token;
   token.policy = "native";
   token.identity = true;
+  token.passed = true;
   const EpochToken back = ParsedToken(TokenText(token));
   EXPECT_FALSE(back.position.has_value());
   EXPECT_TRUE(back.identity);
+  EXPECT_TRUE(back.passed);
   EXPECT_EQ(back.binding, back.epoch);
 }
 

@@ -386,7 +386,7 @@ TEST_F(FullDiskTest, AHeldEpochThatCannotBeRecordedIsRecordedLater) {
   const std::shared_ptr<const Binding> binding =
       MakeLiveEpoch(setup, {Epoch(5), {}, false, {}, {}}).binding;
   EpochJournal journal(0, ledger_.get());
-  journal.Begun(journal.Record(*setup, *binding, Epoch(5), true), *binding,
+  journal.Begun(journal.Record(*setup, *binding, Epoch(5), nullptr), *binding,
                 nullptr);
   journal.Consumed(*binding, SampleId(1));
   FillTo(4);

@@ -2,6 +2,7 @@
 // The opens of containers around a boundary of their passes.
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -125,7 +126,7 @@ class RestartedPassTest : public ::testing::Test {
   }
 
   // Ends the daemon that runs, if any, and begins another.
-  void Start() {
+  void Start(ReadBefore read_before = ReadBefore::kNothing) {
     view_ = nullptr;
     ledger_ = nullptr;
     auto ledger = Ledger::Open(state_.At("ledger"), {});
@@ -141,7 +142,23 @@ class RestartedPassTest : public ::testing::Test {
     parts.job_tracker = &job_tracker_;
     parts.rebound = [](bool) {};
     parts.ledger = ledger_.get();
+    parts.read_before = read_before;
     view_ = std::make_unique<View>(std::move(parts));
+  }
+  // The same, with nothing of the state.
+  void StartAnew(ReadBefore read_before) {
+    view_ = nullptr;
+    ledger_ = nullptr;
+    std::filesystem::remove(state_.At("ledger"));
+    Start(read_before);
+  }
+  bool ShowsSource() const {
+    const std::shared_ptr<RecordEpoch> epoch = view_->records();
+    return epoch->bytes(files_[0]) == kBytes &&
+           epoch->read_before() != ReadBefore::kNothing;
+  }
+  absl::Status Install(ControlRequest request) {
+    return view_->Install(*view_->Prepare(request));
   }
 
   // Reads a container to the end. Returns the epoch that showed it.
@@ -211,6 +228,79 @@ TEST_F(RestartedPassTest, APassThatWasReadOnAFullDiskGoesOnAfterARestart) {
   Start();
   EXPECT_EQ(Read(1), Epoch(1));
   EXPECT_EQ(Read(0), Epoch(2));
+}
+
+// While names were passed through, the first of the two was read.
+TEST_F(RestartedPassTest, APassThatBeganInTheSourceIsFollowedByAnEpoch) {
+  for (const bool restarts : {false, true}) {
+    StartAnew(ReadBefore::kSomething);
+    EXPECT_EQ(view_->EpochStatus().state, "waiting");
+    const std::shared_ptr<RecordEpoch> first = view_->records();
+    EXPECT_EQ(first->Open(files_[0], 0), PassTracker::OpenIs::kOfThisPass);
+    first->NotePassed(files_[0], 0, kBytes);
+    first->Close(files_[0]);
+    if (restarts) Start();
+    EXPECT_TRUE(ShowsSource());
+    EXPECT_EQ(Read(1), Epoch(0));
+    EXPECT_EQ(view_->EpochStatus().state, "waiting");
+    for (uint64_t pass = 1; pass < 4; ++pass) {
+      EXPECT_EQ(Read(0), Epoch(pass));
+      EXPECT_FALSE(ShowsSource());
+      EXPECT_EQ(Read(1), Epoch(pass));
+      EXPECT_EQ(view_->EpochStatus().state, "running");
+    }
+  }
+}
+
+TEST_F(RestartedPassTest, APassOfUnknownBeginningEndsByHand) {
+  StartAnew(ReadBefore::kUnknown);
+  for (int run = 0; run < 3; ++run) {
+    EXPECT_EQ(Read(1), Epoch(0));
+    EXPECT_EQ(Read(0), Epoch(0));
+    EXPECT_TRUE(ShowsSource());
+    EXPECT_EQ(view_->EpochStatus().state, "waiting");
+    EXPECT_EQ(view_->EpochStatus().warnings.size(), 1u);
+    Start();
+  }
+  ControlRequest next;
+  next.config = view_->config();
+  next.next_epoch = true;
+  ASSERT_EQ(Install(next), absl::OkStatus());
+  EXPECT_EQ(view_->EpochStatus().warnings.size(), 0u);
+  EXPECT_FALSE(ShowsSource());
+  EXPECT_EQ(Read(1), Epoch(1));
+  EXPECT_EQ(Read(0), Epoch(1));
+  EXPECT_EQ(Read(0), Epoch(2));
+}
+
+// Something of the epoch was read, though not of the view.
+TEST_F(RestartedPassTest, ASwitchWaitsForAPassThatBeganInTheSource) {
+  StartAnew(ReadBefore::kSomething);
+  ControlRequest change;
+  change.config = view_->config();
+  change.config.seed = Seed(7);
+  change.config_changed = true;
+  ASSERT_EQ(Install(change), absl::OkStatus());
+  EXPECT_TRUE(ShowsSource());
+  EXPECT_EQ(Read(0), Epoch(0));
+  EXPECT_EQ(Read(1), Epoch(0));
+  EXPECT_EQ(view_->setup()->config.seed, Seed(0));
+  EXPECT_EQ(Read(0), Epoch(1));
+  EXPECT_EQ(view_->setup()->config.seed, Seed(7));
+}
+
+// A job that resumes elsewhere goes on in the order in which it began.
+TEST_F(RestartedPassTest, ATokenOfSuchAPassRestoresIt) {
+  StartAnew(ReadBefore::kSomething);
+  EpochToken token = view_->Token();
+  EXPECT_TRUE(token.passed);
+  StartAnew(ReadBefore::kNothing);
+  EXPECT_FALSE(ShowsSource());
+  ASSERT_EQ(*view_->GoesOnWith(token), false);
+  View::Prepared prepared{view_->setup(), {}};
+  ASSERT_EQ(view_->Restore(std::move(prepared), token), absl::OkStatus());
+  EXPECT_TRUE(ShowsSource());
+  EXPECT_EQ(view_->EpochStatus().state, "waiting");
 }
 
 // An epoch by path is not the live one, of which nothing was read.

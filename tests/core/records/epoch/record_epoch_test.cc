@@ -51,8 +51,9 @@ class RecordEpochTest : public ::testing::Test {
   std::shared_ptr<RecordEpoch> Make(uint64_t epoch) {
     return Make(epoch, test_.pool);
   }
-  std::shared_ptr<RecordEpoch> Make(uint64_t epoch,
-                                    std::shared_ptr<RecordPool> pool) {
+  std::shared_ptr<RecordEpoch> Make(
+      uint64_t epoch, std::shared_ptr<RecordPool> pool,
+      ReadBefore read_before = ReadBefore::kNothing) {
     RecordEpoch::Parts parts;
     parts.containers = containers_;
     parts.pool = std::move(pool);
@@ -60,6 +61,7 @@ class RecordEpochTest : public ::testing::Test {
     parts.seed = Seed(1);
     parts.epoch = Epoch(epoch);
     parts.live = true;
+    parts.read_before = read_before;
     return std::make_shared<RecordEpoch>(std::move(parts));
   }
   static std::shared_ptr<TestRead> Ask(RecordEpoch& epoch, EntryId file,
@@ -158,6 +160,40 @@ TEST_F(RecordEpochTest, AnEpochIsTheSameWhoeverReadsAndWhenever) {
   third->Rest();
   EXPECT_TRUE(Whole(*third, a_) == Expected(a_, 3));
   EXPECT_EQ(third->status().pool_bytes, 0u);
+}
+
+// Of what was read before, some is told before the records are known.
+TEST_F(RecordEpochTest, APassThatBeganInTheSourceEndsInItsOrder) {
+  const auto epoch = Make(3, test_.pool, ReadBefore::kSomething);
+  EXPECT_EQ(epoch->KnownBytes(a_)->bytes, kBytes);
+  EXPECT_EQ(epoch->Open(a_, 0), OpenIs::kOfThisPass);
+  epoch->NotePassed(a_, 0, kBytes / 2);
+  EXPECT_EQ(epoch->Open(b_, kReader), OpenIs::kOfThisPass);
+  Index();
+  EXPECT_EQ(epoch->complete(), 0u);
+  epoch->NotePassed(a_, kBytes / 2, kBytes);
+  EXPECT_EQ(epoch->complete(), 1u);
+  std::string source(kBytes, '\0');
+  for (uint64_t at = 0; at < kBytes; ++at) source[at] = ByteAt(b_, at);
+  EXPECT_TRUE(Whole(*epoch, b_) == source);
+  epoch->Close(b_);
+  // Who reads by the old descriptor has the file open.
+  EXPECT_EQ(epoch->Open(a_, kReader), OpenIs::kUnclear);
+  epoch->Close(a_);
+  EXPECT_EQ(epoch->Open(a_, kReader), OpenIs::kTheNextPass);
+}
+
+TEST_F(RecordEpochTest, APassOfWhichNobodyKnowsTheBeginningDoesNotEnd) {
+  Index();
+  const auto epoch = Make(3, test_.pool, ReadBefore::kUnknown);
+  for (int pass = 0; pass < 3; ++pass) {
+    for (const EntryId file : {a_, b_}) {
+      EXPECT_EQ(epoch->Open(file, kReader), OpenIs::kOfThisPass);
+      EXPECT_EQ(Whole(*epoch, file)[1], ByteAt(file, 1));
+      epoch->Close(file);
+    }
+  }
+  EXPECT_EQ(epoch->complete(), 0u);
 }
 
 TEST_F(RecordEpochTest, RestingWhileReadsAreUnderWayLosesNone) {
