@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view under random interleavings of several readers, signals, switches and
-// restarts, held against a naive reference after every step. No mount, no
-// clock: time and processes are made up.
+// A view under random interleavings of several readers, signals, switches, full
+// disks and restarts, held against a naive reference after every step. No
+// mount, no clock: time and processes are made up.
 //
 // SHUFFLEFS_MODEL_SEED repeats a run; SHUFFLEFS_MODEL_ROUNDS sets its length.
 #include <cstdlib>
@@ -10,6 +10,7 @@
 
 #include "core/binding/listing.h"
 #include "policies/registry.h"
+#include "tests/core/base/full_disk.h"
 #include "tests/core/view/view_fixture.h"
 #include "tests/model/view_reference.h"
 
@@ -49,6 +50,7 @@ class ViewModel {
   void Step() {
     now_ += milliseconds(Draw(8) == 0 ? Draw(20000) : Draw(200));
     if (doubted_ && Draw(3) == 0) SizeByName(readers_[Draw(readers_.size())]);
+    if (Draw(40) == 0) FillDisk();
     const uint64_t what = Draw(1000);
     if (what < 600) {
       OpenByName(readers_[Draw(readers_.size())]);
@@ -368,8 +370,17 @@ class ViewModel {
     EXPECT_EQ(view_->binding()->carried().size(), 0u);
   }
 
-  // kill -9 and the same command again, with the policy that runs now.
+  // What is read until there is space again must not be lost.
+  void FillDisk() {
+    const bool was_full = full_disk_.has_value();
+    full_disk_.reset();
+    if (!was_full) full_disk_.emplace(ledger_->bytes() + Draw(30));
+  }
+
+  // The same command again, with the policy that runs now. As after kill -9, if
+  // the disk has space.
   void Restart() {
+    full_disk_.reset();
     ForgetUnderWay();
     const bool was_watching = expected_->watching();
     const ViewEpochStatus before = view_->EpochStatus();
@@ -428,6 +439,7 @@ class ViewModel {
   bool sees_opens_ = true;
   JobTracker job_tracker_{proc_.root()};
   std::unique_ptr<Ledger> ledger_;
+  absl::optional<testing_support::FullDisk> full_disk_;
   std::unique_ptr<View> view_;
   std::unique_ptr<ViewReference> expected_;
   std::vector<ModelReader> readers_;

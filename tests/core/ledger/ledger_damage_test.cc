@@ -303,6 +303,20 @@ TEST_F(LedgerDamageTest, AFileThatSomebodyEmptiedEndsNoDaemon) {
   EXPECT_EQ(ledger->Adopt(state).code(), absl::StatusCode::kDataLoss);
 }
 
+// After a kill on a full disk the same command mounts again.
+TEST_F(LedgerDamageTest, ALedgerOpensOnAFullDisk) {
+  WriteSome();
+  const size_t bytes = Bytes().size();
+  {
+    const FullDisk full(bytes);
+    const auto ledger = Open();
+    ASSERT_NE(ledger, nullptr);
+    EXPECT_EQ(ledger->TakeLastState("train")->begin.epoch, Epoch(5));
+    EXPECT_EQ(ErrnoOf(ledger->Consumed(1, 20)), EFBIG);
+  }
+  EXPECT_EQ(Bytes().size(), bytes);
+}
+
 // What a compaction leaves behind takes space that the ledger needs itself.
 TEST_F(LedgerDamageTest, ACompactionThatFailsOrIsKilledLeavesNoFile) {
   WriteSome();
