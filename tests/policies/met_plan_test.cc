@@ -159,7 +159,7 @@ TEST(MetRankBinderTest, AnotherSeedHasOtherSets) {
   std::set<uint64_t> numbers;
   // Also if the epochs begin anew.
   uint64_t seed = 1;
-  for (const std::vector<uint64_t> epochs :
+  for (const std::vector<uint64_t>& epochs :
        {std::vector<uint64_t>{0, 1, 9, 3}, {4, 5}, {0}, {0, 1}}) {
     std::set<uint64_t> of_seed;
     for (const uint64_t epoch : epochs) {
