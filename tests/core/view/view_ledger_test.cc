@@ -415,7 +415,8 @@ TEST_F(FullDiskTest, ReadersOfAPassThatEndedSayNothing) {
       MakeLiveEpoch(setup, {Epoch(5), {}, false, {}, {}}).binding;
   {
     EpochJournal journal(0, ledger_.get());
-    const LedgerEpoch record = journal.Record(*setup, *binding, Epoch(5), true);
+    const LedgerEpoch record =
+        journal.Record(*setup, *binding, Epoch(5), nullptr);
     const auto before = journal.NoterOfContainers(Epoch(5));
     journal.Begun(record, *binding, nullptr);
     const auto now = journal.NoterOfContainers(Epoch(5));
