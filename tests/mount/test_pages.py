@@ -41,6 +41,14 @@ def commands(page):
 PAGES_WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
+# The reader's own program, which takes `--data DIR`.
+TRAIN = """import os, sys
+for folder, _, names in os.walk(sys.argv[sys.argv.index("--data") + 1]):
+    for name in names:
+        open(os.path.join(folder, name), "rb").read()
+"""
+
+
 class Reader:
     """Types commands, one after the other, at a place of the test's own."""
 
@@ -52,6 +60,7 @@ class Reader:
         shards.mkdir()
         (shards / "x.tfrecord").write_bytes(
             containers.tfrecord([bytes([i]) * 99 for i in range(50)]))
+        (folder / "train.py").write_text(TRAIN)
         tier = folder / "tier"
         tier.mkdir()
         self.meant = [
@@ -62,6 +71,8 @@ class Reader:
             (r"\bSHARDS\b", shards), (r"\bPACK\b", folder / "pack"),
             (r"\bCKPT\b", folder / "checkpoint"), (r"\$state", state),
             (r"/nvme/tier|(?<=tier.path=)DIR", tier), (r"(?<==)N\b", 2),
+            (r"^python$", harness.PYTHON),
+            (r"^train\.py$", folder / "train.py"),
             (r"\bFILE\b", harness.EXAMPLES / "shufflefs.toml"),
             (r",?allow_other", ""), (r"200GiB", "64MiB"),
         ]
