@@ -5,8 +5,8 @@ shuffled views, against the file itself: cold, larger than memory, on emulated
 devices, reader and daemon together in the group that the reader of the raw file
 has alone; and with everything cached, of lines of 100 KB as well.
 
-`lirs` by instance is read for some megabytes only: on a disk that seeks all of
-it would take hours. fio's random reads of the same file, of the page that a
+`lirs` by instance, and pages of 4 KiB on a disk that seeks, are read for some
+megabytes only: all of it would take hours. fio's random reads of the same file, of the page that a
 record lies in, stand beside it: one at a time, as who reads row by row, and as
 many as the daemon has."""
 import argparse
@@ -34,18 +34,20 @@ BASE = {"record.as": "*.svm:lines", "memory": "{memory}"}
 REIMU = {"policy": "reimu", "reimu.block": "2MiB", "reimu.window": "16"}
 INSTANCE = "lirs, by instance"
 FIO = "fio, random reads of 4 KiB, {} at a time"
-# What is measured, and whether only some of it is read.
+EVERY = ("hdd600", "nas", "fast")
+# What is measured, and on which devices only some of it is read.
 VIEWS = {
-    "reimu, 16 blocks of 2 MiB": (REIMU, False),
+    "reimu, 16 blocks of 2 MiB": (REIMU, ()),
     "lirs, pages of 256 KiB, 16 mixed": (
         {"policy": "lirs", "lirs.unit": "page", "lirs.page": "256KiB",
-         "lirs.batch": "16"}, False),
+         "lirs.batch": "16"}, ()),
     "lirs, pages of 4 MiB, 4 mixed": (
         {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4MiB",
-         "lirs.batch": "4"}, False),
+         "lirs.batch": "4"}, ()),
     "lirs, pages of 4 KiB": (
-        {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB"}, True),
-    INSTANCE: ({"policy": "lirs"}, True),
+        {"policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB"},
+        ("hdd600",)),
+    INSTANCE: ({"policy": "lirs"}, EVERY),
 }
 COLUMNS = ("device", "what", "MB/s", "against raw", "read from the source",
            "before the first byte")
@@ -192,13 +194,26 @@ def print_row(profile, label, rounds, raws):
                 f"{measure.median_mad(first)[0]:.2f} s")
 
 
+def print_view(bench, profile, rounds, label):
+    """Prints its row, and that of the file itself."""
+    options, some = VIEWS[label]
+    most = FIRST.get(profile, FIRST_ELSEWHERE) if profile in some else None
+    raws, views = [], []
+    for _ in range(rounds):
+        raws.append(bench.raw())
+        views.append(bench.view(options, most))
+    print_row(profile, "raw file", raws, raws)
+    print_row(profile, label, views, raws)
+
+
 def print_profile(bench, profile, rounds):
     """Prints its rows; the ratios between them."""
     measured = {}
     for _ in range(rounds):
         measured.setdefault("raw file", []).append(bench.raw())
         for label, (options, some) in VIEWS.items():
-            most = FIRST.get(profile, FIRST_ELSEWHERE) if some else None
+            most = (FIRST.get(profile, FIRST_ELSEWHERE) if profile in some
+                    else None)
             measured.setdefault(label, []).append(bench.view(options, most))
         for depth in (1, DEPTH):
             measured.setdefault(FIO.format(depth), []).append(
@@ -236,7 +251,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", default="1GiB", type=testbed.parse_size)
     parser.add_argument("--profile", action="append",
-                        help="default hdd600, nas, fast")
+                        help=f"default {', '.join(EVERY)}")
+    parser.add_argument("--only", choices=VIEWS, help="this view alone")
     parser.add_argument("--limit", default="512MiB", help="of the group")
     parser.add_argument("--memory", default="320MiB", help="of the mount")
     arguments = parser.parse_args()
@@ -247,10 +263,15 @@ def main():
     print("|---" * len(COLUMNS) + "|")
     ratios = []
     try:
-        for profile in arguments.profile or ("hdd600", "nas", "fast"):
+        for profile in arguments.profile or EVERY:
             container.device.detach()
             container.device.attach(profile)
+            if arguments.only:
+                print_view(bench, profile, arguments.rounds, arguments.only)
+                continue
             ratios.append(print_profile(bench, profile, arguments.rounds))
+        if arguments.only:
+            return
         container.device.detach()
         container.device.attach("fast")
         print_cached(bench, arguments.rounds, NAME, "lines of 330 bytes")

@@ -17,8 +17,11 @@ constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
 constexpr uint64_t kSpareBytes = 2 * BypassReads::kLongestRead;
 // For plans of parts that are read alone: half a million copies.
 constexpr uint64_t kKeptPlanBytes = uint64_t{16} << 20;
-// Pieces of records between pages of 4 KiB are at most 2 % of a file.
-constexpr uint64_t kStraddlingOfMemory = 16;
+// Of the memory, for pieces of records between blocks: what finds them, some
+// pieces, and more of them if blocks are small. Parts use the latter meanwhile.
+constexpr uint64_t kIndexOfMemory = 32;
+constexpr uint64_t kPiecesOfMemory = 32;
+constexpr uint64_t kMorePiecesOfMemory = 8;
 // The largest part. The part of a reader, the part fetched ahead of it and some
 // small ones must fit.
 constexpr uint64_t kSixteenthsOfMemory = 7;
@@ -85,17 +88,30 @@ absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
   pool->pool_->Follow([weak = pool->weak_from_this()](uint64_t bytes) {
     if (const auto self = weak.lock()) self->GiveBack(bytes);
   });
+  for (const auto& share : pool->straddling_.shares()) {
+    share->Follow([weak = pool->weak_from_this()](uint64_t bytes) {
+      if (const auto self = weak.lock()) self->straddling_.GiveBack(bytes);
+    });
+  }
   return pool;
 }
 
 // Reads always have their buffers, so parts that wait for these may take all
 // the rest.
 absl::StatusOr<RecordPool::Shares> RecordPool::OpenShares(PoolMemory memory) {
-  const uint64_t straddling = memory.guarantee / kStraddlingOfMemory;
+  const uint64_t all = memory.guarantee;
   Shares shares;
   ASSIGN_OR_RETURN(shares.staging, memory.Reserve(kStagingBytes));
   ASSIGN_OR_RETURN(shares.spare, memory.Reserve(kSpareBytes));
-  ASSIGN_OR_RETURN(shares.straddling, memory.Reserve(straddling));
+  ASSIGN_OR_RETURN(shares.index, memory.Reserve(all / kIndexOfMemory));
+  for (const uint64_t of : {kPiecesOfMemory, kMorePiecesOfMemory}) {
+    const uint64_t bytes = all / of;
+    memory.guarantee -= bytes;
+    ASSIGN_OR_RETURN(
+        shares.straddling.emplace_back(),
+        memory.pool->Open(
+            {.name = memory.name, .guarantee = bytes, .most = bytes}));
+  }
   ASSIGN_OR_RETURN(
       shares.pool,
       memory.pool->Open({.name = memory.name, .guarantee = memory.guarantee}));
@@ -105,16 +121,18 @@ absl::StatusOr<RecordPool::Shares> RecordPool::OpenShares(PoolMemory memory) {
 RecordPool::RecordPool(Parts parts, Shares shares)
     : how_(std::move(parts.how)),
       memory_bytes_(parts.memory.guarantee),
-      pool_bytes_(shares.pool->guarantee()),
+      pool_bytes_(shares.pool->guarantee() +
+                  shares.straddling.back()->guarantee()),
       stall_(parts.stall),
       worker_(parts.worker),
       source_(std::move(parts.source)),
       pool_(std::move(shares.pool)),
       staging_(std::move(shares.staging)),
       spare_(std::move(shares.spare)),
-      reserved_(std::move(shares.straddling)),
+      index_(std::move(shares.index)),
       plans_(kKeptPlanBytes),
-      straddling_(memory_bytes_ / kStraddlingOfMemory) {}
+      straddling_(std::move(shares.straddling),
+                  index_->guarantee() / StraddlingRecordCache::kIndexBytes) {}
 
 uint64_t RecordPool::largest_part() const {
   return pool_bytes_ / 16 * kSixteenthsOfMemory;

@@ -154,7 +154,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     std::unique_ptr<PoolShare> pool;
     std::unique_ptr<PoolShare> staging;
     std::unique_ptr<PoolShare> spare;
-    std::unique_ptr<PoolShare> straddling;
+    std::unique_ptr<PoolShare> index;
+    std::vector<std::unique_ptr<PoolShare>> straddling;
   };
   static absl::StatusOr<Shares> OpenShares(PoolMemory memory);
   RecordPool(Parts parts, Shares shares);
@@ -238,9 +239,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   const std::unique_ptr<PoolShare> pool_;
   const std::unique_ptr<PoolShare> staging_;
   const std::unique_ptr<PoolShare> spare_;  // for ReadAlone
-  // straddling_ has its own memory. This share only reserves it; nobody
-  // allocates from it.
-  const std::unique_ptr<PoolShare> reserved_;
+  // What finds the pieces of straddling_ is not of the pool. This share only
+  // reserves it; nobody allocates from it.
+  const std::unique_ptr<PoolShare> index_;
   KeptPlans plans_;
   StraddlingRecordCache straddling_;
 

@@ -10,6 +10,12 @@
 namespace shufflefs {
 namespace {
 
+constexpr uint64_t kAnyBytes = ~uint64_t{0};
+// So many reads keep every device busy. If two neighbours are on their way at
+// the same time, neither has the other's piece of a record, and one page is
+// read twice. So of small blocks no more are fetched ahead.
+constexpr uint64_t kAheadBlocks = 2048;
+
 RecordBlocks Bounded(RecordBlocks blocks, const RecordTable& by) {
   if (by.count() > kMostInWindow) {
     const uint64_t most = kMostInWindow / blocks.bytes;
@@ -60,6 +66,12 @@ uint64_t BlockOrder::OwnBlockBytes() const {
   if (&by_ == &table_) return blocks_.bytes;
   const uint64_t blocks = std::max<uint64_t>(order_.size(), 1);
   return std::max<uint64_t>(DivideUp(BytesOfAll(table_), blocks), 1);
+}
+
+uint64_t BlockOrder::ahead_bytes() const {
+  return OwnBlockBytes() > kAnyBytes / kAheadBlocks
+             ? kAnyBytes
+             : OwnBlockBytes() * kAheadBlocks;
 }
 
 uint64_t BlockOrder::windows() const {

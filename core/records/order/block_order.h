@@ -44,6 +44,7 @@ class BlockOrder : public RecordOrder {
 
   uint64_t part_count() const override;
   PartRecords RecordsOf(uint64_t part) const override;
+  uint64_t ahead_bytes() const override;
 
  protected:
   Sums SumsOf(uint64_t part) const override;

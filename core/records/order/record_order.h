@@ -71,6 +71,8 @@ class RecordOrder {
   virtual bool is_quick() const;
   // Not null: records come several times, or not at all. Null: each comes once.
   virtual const RepeatOrder* repeats() const { return nullptr; }
+  // More bytes than this are not fetched ahead of a reader.
+  virtual uint64_t ahead_bytes() const { return ~uint64_t{0}; }
   uint64_t memory_bytes() const;
 
  protected:

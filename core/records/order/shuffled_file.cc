@@ -198,7 +198,11 @@ bool ShuffledFile::is_quick() const {
 
 uint64_t ShuffledFile::AheadEnd(uint64_t offset, uint64_t run) const {
   if (repeats() != nullptr) return EndOfMiniEpochs(offset - 1);
-  if (columnar() == nullptr) return bytes();
+  if (columnar() == nullptr) {
+    const uint64_t ahead =
+        order() == nullptr ? bytes() : order()->ahead_bytes();
+    return std::min(bytes(), offset + std::min(bytes(), ahead));
+  }
   // Does not read ahead at once, and never beyond the end of a group, because
   // the next group is elsewhere.
   if (run < 2 * plain_part_) return offset;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/records/content/straddling_record_cache.h"
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/io/file_reader.h"
+#include "core/pool/memory/buffer_pool.h"
 #include "core/records/content/part_reads.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/containers/record_fixture.h"
@@ -16,30 +20,95 @@
 namespace shufflefs {
 namespace {
 
+constexpr uint64_t kBlock = 65536;  // taken from the pool at once
+
+// A cache with a pool of its own.
+struct TestCache {
+  TestCache(uint64_t memory, uint64_t most_pieces)
+      : pool(BufferPool::Make({.bytes = memory})),
+        cache(Shares(*pool, memory), most_pieces) {}
+
+  static std::vector<std::unique_ptr<PoolShare>> Shares(BufferPool& pool,
+                                                        uint64_t memory) {
+    std::vector<std::unique_ptr<PoolShare>> shares;
+    shares.push_back(
+        *pool.Open({.name = "test", .guarantee = kBlock, .most = kBlock}));
+    shares.push_back(
+        *pool.Open({.name = "test", .guarantee = memory - kBlock}));
+    return shares;
+  }
+
+  const std::shared_ptr<BufferPool> pool;
+  StraddlingRecordCache cache;
+};
+
 TEST(StraddlingRecordCacheTest, APieceIsTakenOnceByWhoAsksForAllOfIt) {
-  StraddlingRecordCache straddling(10000);
-  straddling.Keep(1, 500, "abc");
-  EXPECT_GT(straddling.bytes(), 3u);
-  EXPECT_FALSE(straddling.Take(2, 500, 3));
-  EXPECT_FALSE(straddling.Take(1, 501, 3));
-  EXPECT_FALSE(straddling.Take(1, 500, 2));
-  EXPECT_EQ(straddling.Take(1, 500, 3), "abc");
-  EXPECT_FALSE(straddling.Take(1, 500, 3));
-  EXPECT_EQ(straddling.bytes(), 0u);
+  TestCache test(kBlock * 2, 100);
+  test.cache.Keep(1, 500, "abc");
+  EXPECT_GT(test.cache.bytes(), 3u);
+  EXPECT_FALSE(test.cache.Take(2, 500, 3));
+  EXPECT_FALSE(test.cache.Take(1, 501, 3));
+  EXPECT_FALSE(test.cache.Take(1, 500, 2));
+  EXPECT_EQ(test.cache.Take(1, 500, 3), "abc");
+  EXPECT_FALSE(test.cache.Take(1, 500, 3));
+  EXPECT_EQ(test.cache.bytes(), 0u);
+  EXPECT_EQ(test.pool->used(), 0u);
 }
 
 TEST(StraddlingRecordCacheTest, TheBoundHoldsAndWhatIsForgottenMakesRoom) {
-  StraddlingRecordCache straddling(10000);
-  for (uint64_t i = 0; i < 1000; ++i) {
-    straddling.Keep(i % 2, i, std::string(100, 'x'));
-    ASSERT_LE(straddling.bytes(), 10000u);
+  TestCache test(kBlock * 3, 10000);
+  for (uint64_t i = 0; i < 5000; ++i) {
+    test.cache.Keep(i % 2, i, std::string(100, 'x'));
   }
-  EXPECT_FALSE(straddling.Take(1, 999, 100)) << "there was room for all";
-  straddling.Forget({0});
-  EXPECT_FALSE(straddling.Take(0, 0, 100));
-  EXPECT_EQ(straddling.Take(1, 1, 100), std::string(100, 'x'));
-  straddling.Forget({1});
-  EXPECT_EQ(straddling.bytes(), 0u);
+  EXPECT_EQ(test.pool->used(), kBlock * 3);
+  EXPECT_FALSE(test.cache.Take(1, 4999, 100)) << "there was room for all";
+  test.cache.Forget({0});
+  EXPECT_FALSE(test.cache.Take(0, 0, 100));
+  test.cache.Keep(1, 4999, std::string(100, 'y'));
+  EXPECT_EQ(test.cache.Take(1, 4999, 100), std::string(100, 'y'));
+  EXPECT_EQ(test.cache.Take(1, 1, 100), std::string(100, 'x'));
+  test.cache.Forget({1});
+  EXPECT_EQ(test.pool->used(), 0u);
+}
+
+TEST(StraddlingRecordCacheTest, NoMorePiecesAreKeptThanCanBeFound) {
+  TestCache test(kBlock * 3, 10);
+  for (uint64_t i = 0; i < 11; ++i) test.cache.Keep(1, i, "x");
+  EXPECT_FALSE(test.cache.Take(1, 10, 1));
+  EXPECT_TRUE(test.cache.Take(1, 9, 1));
+  test.cache.Keep(1, 10, "x");
+  EXPECT_TRUE(test.cache.Take(1, 10, 1));
+}
+
+// Against a map. What is given back may go, but nothing is ever wrong.
+TEST(StraddlingRecordCacheTest, APieceIsWhatWasKept) {
+  const uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  Rng rng{RandomKey(seed)};
+  TestCache test(kBlock * 8, 2000);
+  std::map<uint64_t, std::string> kept;
+  uint64_t found = 0;
+  for (int i = 0; i < testing_support::Rounds(40000, 8000); ++i) {
+    const uint64_t key = rng.Bounded(1000);
+    if (rng.Bounded(2000) == 0) {
+      const uint64_t used = test.pool->used();
+      test.cache.GiveBack(2 * kBlock - 1);
+      ASSERT_EQ(test.pool->used(), used - std::min(used, 2 * kBlock));
+    } else if (const auto known = kept.find(key); known != kept.end()) {
+      const auto piece = test.cache.Take(key % 3, key, known->second.size());
+      found += piece ? 1 : 0;
+      ASSERT_EQ(piece.value_or(known->second), known->second);
+      kept.erase(known);
+    } else {
+      std::string piece(1 + rng.Bounded(800), '\0');
+      for (char& byte : piece) byte = static_cast<char>(rng.Bounded(256));
+      test.cache.Keep(key % 3, key, piece);
+      kept.emplace(key, std::move(piece));
+    }
+  }
+  EXPECT_GT(found, 1000u);
+  test.cache.Forget({0, 1, 2});
+  EXPECT_EQ(test.pool->used(), 0u);
 }
 
 // Reads the parts of a file one after the other, and keeps what they say.
@@ -155,13 +224,16 @@ TEST(StraddlingRecordCacheTest, RecordsLongerThanBlocksComeWhole) {
 }
 
 // Through the pool, where parts are planned ahead of those that bring a piece.
+// The file has 3.2 times the memory. A part has so many of its pages that some
+// are read with what lies between them, which a large file has less of.
 TEST(StraddlingRecordCacheTest, APoolReadsFewPagesTwice) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  testing_support::TestPool test(16 << 20);
+  testing_support::TestPool test(24 << 20);
   testing_support::ShapeOptions shape;
-  shape.sizes = testing_support::RandomSizes(60000, 660, rng);
+  shape.sizes = testing_support::RandomSizes(
+      testing_support::Rounds(240000, 60000), 660, rng);
   const testing_support::TestFile file(*test.pool, 1, shape,
                                        *testing_support::Blocks(4096, 1));
   for (uint64_t at = 0; at < file.bytes.size(); at += 1 << 17) {
@@ -169,10 +241,10 @@ TEST(StraddlingRecordCacheTest, APoolReadsFewPagesTwice) {
     test.asked->ComeAll();
     testing_support::ExpectBytes(*read, file, at, 1 << 17);
   }
-  uint64_t twice = 0;
+  uint64_t read = 0;
   const auto pages = test.asked->pages();
-  for (const auto& [page, times] : pages) twice += times > 1 ? 1 : 0;
-  EXPECT_LT(twice, pages.size() / 2) << "of " << pages.size();
+  for (const auto& [page, times] : pages) read += times;
+  EXPECT_LT(read, pages.size() * 115 / 100) << "of " << pages.size();
 }
 
 }  // namespace
