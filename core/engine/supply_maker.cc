@@ -32,6 +32,9 @@ constexpr uint64_t kStagingPart = 8;
 // Of the pool, with peers: enough to shuffle records.
 constexpr uint64_t kLeastOfAView = uint64_t{16} << 20;
 constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
+// Reads of a few KiB at a time that a network answers together. A disk's head
+// gains nothing from so many, and an urgent read would wait for all of them.
+constexpr size_t kDepthOfNetwork = 64;
 
 // Returns the memory that each sample's files take in the pool.
 std::vector<uint64_t> Footprints(const Dataset& dataset) {
@@ -205,8 +208,10 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
     slow.addresses = std::move(layout.addresses);
   }
   slow.line = probe.line;
-  slow.source = std::make_unique<FileSource>(
-      dataset->shared_catalogue(), Reader(in_batches && Seeks(probe)));
+  slow.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
+                                             in_batches || !Seeks(probe)
+                                                 ? SourceReader(probe)
+                                                 : Reader(ReaderKind::kPlain));
   return slow;
 }
 
@@ -259,7 +264,7 @@ absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
 }
 
 void SupplyFactory::Stop() {
-  std::array<std::unique_ptr<FileReader>, 2> readers;
+  std::array<std::unique_ptr<FileReader>, kReaderKinds> readers;
   std::vector<std::unique_ptr<Pack>> packs;
   std::vector<std::weak_ptr<SamplerPrefetcher>> prefetchers;
   {
@@ -282,14 +287,17 @@ void SupplyFactory::Stop() {
 }
 
 FileReader* SupplyFactory::SourceReader(const DeviceProbe& probe) {
-  return Reader(Seeks(probe));
+  if (Seeks(probe)) return Reader(ReaderKind::kInBatches);
+  return Reader(probe.device == DeviceKind::kLatencyBound ? ReaderKind::kDeep
+                                                          : ReaderKind::kPlain);
 }
 
-FileReader* SupplyFactory::Reader(bool in_batches) {
+FileReader* SupplyFactory::Reader(ReaderKind kind) {
   FileReaderOptions options;
-  options.batch_by_batch = in_batches;
+  options.batch_by_batch = kind == ReaderKind::kInBatches;
+  if (kind == ReaderKind::kDeep) options.depth = kDepthOfNetwork;
   MutexLock lock(mu_);
-  std::unique_ptr<FileReader>& reader = readers_[in_batches ? 1 : 0];
+  std::unique_ptr<FileReader>& reader = readers_[static_cast<size_t>(kind)];
   if (reader == nullptr) {
     reader = MakeFileReaderBy(parts_.make_reader, *parts_.source, options);
   }
@@ -415,7 +423,7 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   } else if (pool == nullptr || pool->chunk_files == 0) {
     parts.how = "what is read first stays";
     parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
-                                                Reader(/*in_batches=*/false));
+                                                Reader(ReaderKind::kPlain));
   } else if (pool->packed.empty()) {
     RETURN_IF_ERROR(TakeFiles(*pool, *dataset, parts, *input));
   } else {

@@ -111,16 +111,19 @@ class SupplyFactory {
       bool read_before);
   // Destroys the readers of packs that no pool uses any more.
   void DropIdlePacks();
-  // Returns a reader of the source. `in_batches` is
-  // FileReaderOptions::batch_by_batch.
-  FileReader* Reader(bool in_batches);
+  // kInBatches is for devices that seek: FileReaderOptions::batch_by_batch.
+  // kDeep is for those that answer many reads in the time of one.
+  enum class ReaderKind { kPlain, kInBatches, kDeep };
+  static constexpr size_t kReaderKinds = 3;
+  FileReader* Reader(ReaderKind kind);
 
   // Constant after construction.
   const Parts parts_;
 
   Mutex mu_;
-  // By `in_batches`. Null until somebody needs it.
-  std::array<std::unique_ptr<FileReader>, 2> readers_ ABSL_GUARDED_BY(mu_);
+  // By kind. Null until somebody needs it.
+  std::array<std::unique_ptr<FileReader>, kReaderKinds> readers_
+      ABSL_GUARDED_BY(mu_);
   struct Pack;
   std::vector<std::unique_ptr<Pack>> packs_ ABSL_GUARDED_BY(mu_);
   // All that were made. Some may be gone.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/policy/policy_entry.h"
 #include "core/pool/chunk_map.h"
@@ -107,7 +108,31 @@ TEST_F(SupplyMakerTest, AReaderIsSharedByThoseWhoWantToBeReadAlike) {
   FileReader* const nas = factory_->SourceReader(*PretendedDevice("nas"));
   EXPECT_NE(disk, nas);
   EXPECT_EQ(factory_->SourceReader(*PretendedDevice("hdd")), disk);
-  EXPECT_EQ(factory_->SourceReader(*PretendedDevice("flash")), nas);
+  EXPECT_EQ(factory_->SourceReader(*PretendedDevice("nas")), nas);
+  FileReader* const flash = factory_->SourceReader(*PretendedDevice("flash"));
+  EXPECT_NE(flash, nas);
+}
+
+// A network answers as many reads in the time of one. A disk does not, and
+// whoever waits for one read would wait for all of them.
+TEST_F(SupplyMakerTest, OnlyANetworkIsAskedForManyReadsAtATime) {
+  std::vector<size_t> depths;
+  SupplyFactory::Parts parts;
+  parts.config = &config_;
+  parts.source = source_.get();
+  parts.devices = devices_.get();
+  parts.places = places_.get();
+  parts.job_tracker = &job_tracker_;
+  parts.memory = memory_;
+  parts.make_reader = [&](const FileReaderOptions& options) {
+    depths.push_back(options.depth);
+    return MakeFileReader(*source_, options);
+  };
+  SupplyFactory factory(parts);
+  for (const char* const device : {"hdd", "flash", "nas"}) {
+    factory.SourceReader(*PretendedDevice(device));
+  }
+  EXPECT_EQ(depths, (std::vector<size_t>{32, 32, 64}));
 }
 
 // What is read ahead of a job never waits for a batch to end, whoever had the
