@@ -9,8 +9,8 @@
 // not say:
 // * `held`: the epoch whose bijection continues.
 // * `own`: names show their own samples.
-// * `passed`: containers keep the source's order, because a part of the pass was
-//   read before there was a catalogue.
+// * `passed`: containers keep the source's order, because a part of the pass
+//   was read before there was a catalogue.
 // * `kept`: what was carried into the epoch.
 // * `read`: which samples were read.
 //

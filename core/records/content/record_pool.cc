@@ -13,15 +13,8 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kStagingBytes = uint64_t{4} << 20;
-constexpr uint64_t kSpareBytes = 2 * BypassReads::kLongestRead;
 // For plans of parts that are read alone: half a million copies.
 constexpr uint64_t kKeptPlanBytes = uint64_t{16} << 20;
-// Of the memory, for pieces of records between blocks: what finds them, some
-// pieces, and more of them if blocks are small. Parts use the latter meanwhile.
-constexpr uint64_t kIndexOfMemory = 32;
-constexpr uint64_t kPiecesOfMemory = 32;
-constexpr uint64_t kMorePiecesOfMemory = 8;
 // The largest part. The part of a reader, the part fetched ahead of it and some
 // small ones must fit.
 constexpr uint64_t kSixteenthsOfMemory = 7;
@@ -82,7 +75,7 @@ absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
         "memory: ", parts.memory.guarantee,
         " bytes; to shuffle records at least ", kLeastMemory, " are needed"));
   }
-  ASSIGN_OR_RETURN(Shares shares, OpenShares(parts.memory));
+  ASSIGN_OR_RETURN(RecordShares shares, RecordShares::Open(parts.memory));
   std::shared_ptr<RecordPool> pool(
       new RecordPool(std::move(parts), std::move(shares)));
   pool->pool_->Follow([weak = pool->weak_from_this()](uint64_t bytes) {
@@ -96,37 +89,15 @@ absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
   return pool;
 }
 
-// Reads always have their buffers, so parts that wait for these may take all
-// the rest.
-absl::StatusOr<RecordPool::Shares> RecordPool::OpenShares(PoolMemory memory) {
-  const uint64_t all = memory.guarantee;
-  Shares shares;
-  ASSIGN_OR_RETURN(shares.staging, memory.Reserve(kStagingBytes));
-  ASSIGN_OR_RETURN(shares.spare, memory.Reserve(kSpareBytes));
-  ASSIGN_OR_RETURN(shares.index, memory.Reserve(all / kIndexOfMemory));
-  for (const uint64_t of : {kPiecesOfMemory, kMorePiecesOfMemory}) {
-    const uint64_t bytes = all / of;
-    memory.guarantee -= bytes;
-    ASSIGN_OR_RETURN(
-        shares.straddling.emplace_back(),
-        memory.pool->Open(
-            {.name = memory.name, .guarantee = bytes, .most = bytes}));
-  }
-  ASSIGN_OR_RETURN(
-      shares.pool,
-      memory.pool->Open({.name = memory.name, .guarantee = memory.guarantee}));
-  return shares;
-}
-
-RecordPool::RecordPool(Parts parts, Shares shares)
+RecordPool::RecordPool(Parts parts, RecordShares shares)
     : how_(std::move(parts.how)),
       memory_bytes_(parts.memory.guarantee),
-      pool_bytes_(shares.pool->guarantee() +
+      pool_bytes_(shares.parts->guarantee() +
                   shares.straddling.back()->guarantee()),
       stall_(parts.stall),
       worker_(parts.worker),
       source_(std::move(parts.source)),
-      pool_(std::move(shares.pool)),
+      pool_(std::move(shares.parts)),
       staging_(std::move(shares.staging)),
       spare_(std::move(shares.spare)),
       index_(std::move(shares.index)),

@@ -31,6 +31,7 @@
 #include "core/records/content/kept_plans.h"
 #include "core/records/content/part_reads.h"
 #include "core/records/content/record_readers.h"
+#include "core/records/content/record_shares.h"
 #include "core/records/content/straddling_record_cache.h"
 #include "core/records/order/shuffled_file.h"
 
@@ -150,15 +151,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     friend auto operator<=>(const Age&, const Age&) = default;
   };
 
-  struct Shares {
-    std::unique_ptr<PoolShare> pool;
-    std::unique_ptr<PoolShare> staging;
-    std::unique_ptr<PoolShare> spare;
-    std::unique_ptr<PoolShare> index;
-    std::vector<std::unique_ptr<PoolShare>> straddling;
-  };
-  static absl::StatusOr<Shares> OpenShares(PoolMemory memory);
-  RecordPool(Parts parts, Shares shares);
+  RecordPool(Parts parts, RecordShares shares);
   // Drops parts of about `bytes` bytes for other users of the pool.
   void GiveBack(uint64_t bytes);
 
@@ -231,7 +224,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   // Constant after construction.
   const std::string how_;
   const uint64_t memory_bytes_;  // guaranteed
-  const uint64_t pool_bytes_;    // of these, for parts
+  const uint64_t pool_bytes_;    // of these, for parts while pieces are few
   StallClock* const stall_;
   Worker* const worker_;
   // Self-synchronised.

@@ -99,7 +99,9 @@ TEST(MemoryWithPeers, IsForAllButForWhatViewsNeed) {
   for (const uint64_t memory : {16, 64, 100, 1024}) {
     config.memory = memory * kMiB;
     const uint64_t pool = PoolBytes(config.memory);
-    EXPECT_LE(PeersBytes(config, Policies(), pool) + 2 * MemoryOfAView(config, Policies()), pool);
+    EXPECT_LE(PeersBytes(config, Policies(), pool) +
+                  2 * MemoryOfAView(config, Policies()),
+              pool);
   }
 }
 
