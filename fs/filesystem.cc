@@ -51,8 +51,9 @@ void Filesystem::Begin(const ServedDataset& served, bool kernel_knows_epochs) {
   tree.epochs = &epoch_slots_;
   tree_owner_ = std::make_unique<Tree>(tree);
   control_dir_.SetServed(&served, tree_owner_.get());
-  parts_.control->SetServed(&served);
+  // Before anybody can begin another epoch.
   pass_.reads().Begin(served);
+  parts_.control->SetServed(&served);
   tree_.store(tree_owner_.get(), std::memory_order_release);
   served_.store(&served, std::memory_order_release);
 }
@@ -65,7 +66,7 @@ bool Filesystem::MustWait(uint64_t directory, absl::string_view name) const {
          !(at_root && name == kControlName);
 }
 
-ReadBefore Filesystem::SettleAndAskWhatWasRead() {
+FilesRead Filesystem::SettleAndAskWhatWasRead() {
   settling_ = true;
   return pass_.reads().Summary();
 }
@@ -226,7 +227,7 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
     RETURN_IF_ERROR(control_dir_.CheckWritable(node));
   }
   if (node.kind == NodeKind::kPassThrough) {
-    pass_.reads().NoteUse();
+    pass_.NoteUse(node.id);
     // A reader that looked it up just before must look it up again, and wait.
     if (settling_) return OpenReply{.stale = true};
   }
@@ -298,7 +299,7 @@ absl::StatusOr<absl::optional<size_t>> Filesystem::Read(uint64_t nodeid,
     return control_dir_.Read(node, offset, out);
   }
   if (node.kind == NodeKind::kPassThrough) {
-    if (parts_.passed_through) {
+    if (parts_.passed_through && served() == nullptr) {
       std::call_once(passed_, parts_.passed_through);
     }
     return pass_.Read(node.id, offset, out);

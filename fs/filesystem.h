@@ -86,7 +86,7 @@ class Filesystem {
   bool MustWait(uint64_t directory, absl::string_view name) const;
   // Returns what was opened of the unshuffled source. From then on nothing more
   // of it is: names wait for Begin.
-  ReadBefore SettleAndAskWhatWasRead();
+  FilesRead SettleAndAskWhatWasRead();
 
   absl::StatusOr<NodeReply> Lookup(uint64_t parent, absl::string_view name,
                                    pid_t pid);

@@ -262,8 +262,8 @@ BackingChoice Engine::BackingFor(const Catalogue& catalogue,
 absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     std::shared_ptr<const Catalogue> catalogue, const LoadOptions& options) {
   const SetupTools tools = Tools();
-  const ReadBefore read_before =
-      options.read_before ? options.read_before() : ReadBefore::kNothing;
+  const FilesRead read =
+      options.read_before ? options.read_before() : FilesRead();
   ASSIGN_OR_RETURN(const Setups setups, MakeSetups(catalogue, tools));
   BackingChoice backing = BackingFor(*catalogue, options);
   OpensPossible possible{options.no_reports, options.no_rebinding, backing.on};
@@ -298,7 +298,7 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     view.hears_opens = opens.by != OpensSeen::By::kNothing;
     view.sees_opens = view.hears_opens && opens.counts;
     view.reports = options.reports;
-    view.read_before = read_before;
+    view.read_before = ReadBeforeOf(read, *setup);
     views.push_back(std::make_unique<View>(std::move(view)));
   }
   if (job_epochs_ != nullptr) JoinEpochs(views);

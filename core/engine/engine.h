@@ -103,10 +103,10 @@ class Engine {
     std::stop_token stop;
     // Called from time to time with the entries found so far. May be empty.
     std::function<void(uint64_t entries)> progress;
-    // Says what readers read of the source before. If they did, names and
+    // Says what readers read of the source before. Where they did, names and
     // records that move wait for the next boundary. Called once, when the
     // catalogue is there. Empty: nothing.
-    std::function<ReadBefore()> read_before;
+    std::function<FilesRead()> read_before;
     // Reports opens to the views, from View::ExpectReports on. Outlives the
     // engine. Null: `no_reports` says why, in one clause.
     OpenReports* reports = nullptr;

@@ -5,6 +5,8 @@
 #define SHUFFLEFS_CORE_POLICY_READ_BEFORE_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace shufflefs {
 
@@ -13,6 +15,13 @@ enum class ReadBefore : uint8_t {
   kNothing,
   kSomething,
   kUnknown,  // something, and nobody knows what
+};
+
+// What readers had of the source by then.
+struct FilesRead {
+  ReadBefore what = ReadBefore::kNothing;
+  std::vector<std::string> paths;  // opened or read; relative to the source
+  bool complete = true;            // false: `paths` lacks some
 };
 
 }  // namespace shufflefs

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/files/atomic_file.h"
@@ -234,6 +236,25 @@ bool ShowsEpochs(const ViewSetup& setup) {
 
 bool PassesOfRecordsCount(const ViewSetup& setup) {
   return setup.config.epoch_advance == Advance::kAuto && !setup.rebinds();
+}
+
+ReadBefore ReadBeforeOf(const FilesRead& read, const ViewSetup& setup) {
+  if (read.what != ReadBefore::kSomething || setup.rebinds()) return read.what;
+  const ContainerSet* const containers =
+      setup.records.pool == nullptr ? nullptr : setup.records.containers.get();
+  const std::string below = absl::StrCat(setup.config.path, "/");
+  const auto counts = [&](const std::string& path) {
+    if (containers == nullptr) {
+      return setup.config.path.empty() || absl::StartsWith(path, below);
+    }
+    const absl::optional<EntryId> file =
+        setup.dataset->catalogue().FindPath(path);
+    return file && (containers->Has(*file) || containers->IndexedBy(*file));
+  };
+  if (!read.complete && containers != nullptr) return ReadBefore::kUnknown;
+  return !read.complete || absl::c_any_of(read.paths, counts)
+             ? ReadBefore::kSomething
+             : ReadBefore::kNothing;
 }
 
 bool EndsByOpens(const ViewSetup& setup, bool records) {

@@ -18,6 +18,7 @@
 #include "core/dataset/dataset.h"
 #include "core/epoch/open_tracker.h"
 #include "core/policy/policy_entry.h"
+#include "core/policy/read_before.h"
 #include "core/pool/read_ahead.h"
 #include "core/pool/supply.h"
 #include "core/records/containers/container_set.h"
@@ -177,6 +178,9 @@ bool ShowsEpochs(const ViewSetup& setup);
 // may not, because each sample must be shown first: containers follow the epoch
 // of the samples.
 bool PassesOfRecordsCount(const ViewSetup& setup);
+// What of `read` counts for the view. Where names move, it may be anything: an
+// open of any name may have begun a pass.
+ReadBefore ReadBeforeOf(const FilesRead& read, const ViewSetup& setup);
 // Returns whether an open may begin an epoch. `records`: some are shuffled.
 bool EndsByOpens(const ViewSetup& setup, bool records);
 

@@ -193,7 +193,7 @@ absl::StatusOr<std::string> PassThrough::ReadLink(uint32_t id) const {
 absl::StatusOr<size_t> PassThrough::Read(uint32_t id, uint64_t offset,
                                          absl::Span<char> out) const {
   ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
-  reads_.NoteUse();
+  reads_.NoteUse(place.path);
   ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(place.path, O_RDONLY));
   // Checked before the read, because the file may not be readable, and after
   // it, because the file may have been written meanwhile.

@@ -55,6 +55,7 @@ class PassThrough {
   std::string Path(uint32_t id) const;
   // Knows what was read, and is told of opens.
   PassedReads& reads() { return reads_; }
+  void NoteUse(uint32_t id) { reads_.NoteUse(Path(id)); }
   void NoteOpen(uint32_t id) { reads_.NoteOpen(id, Path(id)); }
 
  private:

@@ -5,9 +5,10 @@
 
 namespace shufflefs {
 
-void PassedReads::NoteUse() {
+void PassedReads::NoteUse(const std::string& path) {
   MutexLock lock(mu_);
   used_ = true;
+  if (served_ == nullptr) FileOf(path);
 }
 
 PassedReads::File* PassedReads::FileOf(const std::string& path) {
@@ -63,10 +64,13 @@ void PassedReads::NoteRead(const std::string& path, uint64_t begin,
   pieces_ += static_cast<uint64_t>(file->seen.Add(begin, end, kMost));
 }
 
-ReadBefore PassedReads::Summary() const {
+FilesRead PassedReads::Summary() const {
+  FilesRead read;
   MutexLock lock(mu_);
-  if (lost_) return ReadBefore::kUnknown;
-  return used_ ? ReadBefore::kSomething : ReadBefore::kNothing;
+  if (used_) read.what = ReadBefore::kSomething;
+  read.complete = !lost_;
+  for (const auto& [path, file] : files_) read.paths.push_back(path);
+  return read;
 }
 
 absl::optional<PassedReads::Target> PassedReads::TargetOf(
@@ -85,7 +89,12 @@ absl::optional<PassedReads::Target> PassedReads::TargetOf(
 void PassedReads::Begin(const ServedDataset& served) {
   MutexLock lock(mu_);
   served_ = &served;
-  for (const auto& view : served.views()) epochs_.push_back(view->records());
+  for (const auto& view : served.views()) {
+    std::shared_ptr<RecordEpoch> records = view->records();
+    const bool counts =
+        records != nullptr && records->read_before() == ReadBefore::kSomething;
+    epochs_.push_back(counts ? std::move(records) : nullptr);
+  }
   // Opens come first: nothing of the pass is complete by then.
   for (const auto& [path, file] : files_) {
     const absl::optional<Target> target = TargetOf(path);

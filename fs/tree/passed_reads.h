@@ -28,16 +28,16 @@ class PassedReads {
   // More files or pieces than this are not noted.
   static constexpr uint64_t kMost = uint64_t{1} << 17;
 
-  // A file is about to be opened.
-  void NoteUse();
+  // A file is about to be opened or read.
+  void NoteUse(const std::string& path);
   // A descriptor of node `id` was opened, of which the kernel tells when it is
   // closed.
   void NoteOpen(uint32_t id, const std::string& path);
   void NoteClosed(uint32_t id);
   // Bytes [begin, end) were read.
   void NoteRead(const std::string& path, uint64_t begin, uint64_t end);
-  // Says what was read until now.
-  ReadBefore Summary() const;
+  // Says what was opened or read until now.
+  FilesRead Summary() const;
 
   // Tells the live epochs of `served` what was noted, and from now on what is.
   // They may end; what is read then counts for none. `served` outlives the

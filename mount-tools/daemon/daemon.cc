@@ -259,6 +259,9 @@ void Mount::TellMounted(const ServedDataset& served) {
     Log(LogLevel::kInfo,
         absl::StrCat("mounted ", config.source, below, " on ",
                      config.mountpoint, below, ": ", ShownLine(*setup)));
+    for (const std::string& warning : view->EpochStatus().warnings) {
+      if (!warning.empty()) Log(LogLevel::kWarning, warning);
+    }
   }
 }
 
@@ -322,8 +325,9 @@ absl::Status Mount::Index(std::stop_token stop) {
     control_->SetIndexing(absl::StrCat("indexing: ", entries, " names so far"));
   };
   options.read_before = [this] {
-    const ReadBefore read = filesystem_->SettleAndAskWhatWasRead();
-    return passed_before_ ? ReadBefore::kUnknown : read;
+    FilesRead read = filesystem_->SettleAndAskWhatWasRead();
+    if (passed_before_) read.what = ReadBefore::kUnknown;
+    return read;
   };
   ASSIGN_OR_RETURN(const ServedDataset* const served,
                    OrExhausted(engine_->config().source,

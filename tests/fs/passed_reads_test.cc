@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/engine/served_dataset.h"
 #include "core/random/random.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/content/record_pool_fixture.h"
 #include "tests/core/view/container_setup.h"
@@ -75,24 +76,25 @@ class PassedReadsTest : public ::testing::Test {
 
 TEST_F(PassedReadsTest, SaysWhetherAnythingWasRead) {
   PassedReads reads;
-  EXPECT_EQ(reads.Summary(), ReadBefore::kNothing);
-  reads.NoteUse();
-  EXPECT_EQ(reads.Summary(), ReadBefore::kSomething);
+  EXPECT_EQ(reads.Summary().what, ReadBefore::kNothing);
+  reads.NoteUse("a");
+  EXPECT_EQ(reads.Summary().what, ReadBefore::kSomething);
+  EXPECT_THAT(reads.Summary().paths, ::testing::ElementsAre("a"));
 }
 
-TEST_F(PassedReadsTest, WhatIsTooMuchToBeNotedIsUnknown) {
+TEST_F(PassedReadsTest, SaysThatSomethingWasTooMuchToBeNoted) {
   PassedReads files;
   PassedReads pieces;
   for (uint64_t i = 0; i < PassedReads::kMost; ++i) {
     files.NoteRead(absl::StrCat(i), 0, 1);
     pieces.NoteRead("a", 2 * i, 2 * i + 1);
   }
-  EXPECT_EQ(files.Summary(), ReadBefore::kSomething);
-  EXPECT_EQ(pieces.Summary(), ReadBefore::kSomething);
+  EXPECT_TRUE(files.Summary().complete);
+  EXPECT_TRUE(pieces.Summary().complete);
   files.NoteOpen(1, "another");
   pieces.NoteRead("a", 2 * PassedReads::kMost, 2 * PassedReads::kMost + 1);
-  EXPECT_EQ(files.Summary(), ReadBefore::kUnknown);
-  EXPECT_EQ(pieces.Summary(), ReadBefore::kUnknown);
+  EXPECT_FALSE(files.Summary().complete);
+  EXPECT_FALSE(pieces.Summary().complete);
 }
 
 // In whatever order descriptors are opened, read and closed, and whenever the

@@ -167,12 +167,10 @@ void ContainerSet::WhenReady(EntryId file, Ready ready) {
     MutexLock lock(mu_);
     State& state = states_[place];
     if (!state.shape && !stopped_) {
-      if (group != FoundContainer::kAlone) {
-        for (const size_t each : found_.groups[group].members) {
-          if (!states_[each].begun) wanted_.push_back(each);
-        }
-      } else if (!state.begun) {
-        wanted_.push_back(place);
+      if (group == FoundContainer::kAlone) {
+        Want(place);
+      } else if (state.waiters.empty()) {  // otherwise all are wanted
+        for (const size_t each : found_.groups[group].members) Want(each);
       }
       state.waiters.push_back(std::move(ready));
       return;
@@ -182,6 +180,12 @@ void ContainerSet::WhenReady(EntryId file, Ready ready) {
   ready(status);
 }
 
+void ContainerSet::Want(size_t place) {
+  State& state = states_[place];
+  if (state.begun || std::exchange(state.wanted, true)) return;
+  wanted_.push_back(place);
+}
+
 size_t ContainerSet::TakeNext() {
   MutexLock lock(mu_);
   for (;;) {
@@ -189,6 +193,7 @@ size_t ContainerSet::TakeNext() {
     if (!wanted_.empty()) {
       place = wanted_.front();
       wanted_.pop_front();
+      states_[place].wanted = false;
     } else if (next_ < states_.size()) {
       ++next_;
     } else {

@@ -149,8 +149,9 @@ class ContainerSet {
   // The state of the container with the same index in found_.
   struct State {
     bool begun = false;
-    int tries = 0;      // that failed with a transient error
-    uint64_t read = 0;  // bytes read to find its records
+    bool wanted = false;  // it is in wanted_
+    int tries = 0;        // that failed with a transient error
+    uint64_t read = 0;    // bytes read to find its records
     absl::optional<ContainerShape> shape;
     std::string why_not;  // "" if it is a container
     std::vector<Ready> waiters;
@@ -162,6 +163,8 @@ class ContainerSet {
   }
   // Null: it is in no group whose records are mixed.
   const ContainerGroup* FamilyOf(EntryId file) const;
+  // A reader waits for it.
+  void Want(size_t place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The next container to index. kNone when all have begun.
   size_t TakeNext();
   IndexRequest RequestFor(size_t place, const IndexOptions& options) const;

@@ -106,7 +106,9 @@ RecordPool::RecordPool(Parts parts, RecordShares shares)
                   index_->guarantee() / StraddlingRecordCache::kIndexBytes) {}
 
 uint64_t RecordPool::largest_part() const {
-  return pool_bytes_ / 16 * kSixteenthsOfMemory;
+  // Two of them fit even if pieces take all that they may.
+  return std::min(pool_bytes_ / 16 * kSixteenthsOfMemory,
+                  pool_->guarantee() / 2);
 }
 
 uint64_t RecordPool::whole_bytes() const {

@@ -106,7 +106,7 @@ absl::optional<std::string> StraddlingRecordCache::Take(uint64_t file,
   }
   Drop(found->second);
   pieces_.erase(found);
-  if (pieces_.empty()) ShrinkTo(0);
+  if (pieces_.empty()) Clear();
   return piece;
 }
 
@@ -126,7 +126,7 @@ void StraddlingRecordCache::Forget(const absl::flat_hash_set<uint64_t>& files) {
     Drop(piece->second);
     pieces_.erase(piece);
   }
-  if (pieces_.empty()) ShrinkTo(0);
+  if (pieces_.empty()) Clear();
 }
 
 void StraddlingRecordCache::GiveBack(uint64_t bytes) {
@@ -146,6 +146,7 @@ bool StraddlingRecordCache::HasCellFrom(const Piece& piece,
 }
 
 void StraddlingRecordCache::ShrinkTo(size_t blocks) {
+  if (blocks == 0) return Clear();
   const auto end = static_cast<uint32_t>(blocks * kCellsOfBlock);
   for (auto it = pieces_.begin(); it != pieces_.end();) {
     const auto piece = it++;
@@ -162,7 +163,14 @@ void StraddlingRecordCache::ShrinkTo(size_t blocks) {
   }
   blocks_.resize(blocks);
   pages_.resize(blocks * kPagesOfBlock);
-  if (pieces_.empty()) absl::flat_hash_map<Key, Piece>().swap(pieces_);
+}
+
+void StraddlingRecordCache::Clear() {
+  free_ = kNone;
+  free_count_ = 0;
+  blocks_.clear();
+  pages_.clear();
+  absl::flat_hash_map<Key, Piece>().swap(pieces_);
 }
 
 uint64_t StraddlingRecordCache::bytes() const {

@@ -72,6 +72,7 @@ class StraddlingRecordCache {
   bool HasCellFrom(const Piece& piece, uint32_t first) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ShrinkTo(size_t blocks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction; shares are self-synchronised.
   const std::vector<std::unique_ptr<PoolShare>> shares_;

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kAnyBytes = ~uint64_t{0};
 // So many reads keep every device busy. If two neighbours are on their way at
 // the same time, neither has the other's piece of a record, and one page is
-// read twice. So of small blocks no more are fetched ahead.
+// read twice. So of small blocks no more are fetched ahead, but a whole window.
 constexpr uint64_t kAheadBlocks = 2048;
 
 RecordBlocks Bounded(RecordBlocks blocks, const RecordTable& by) {
@@ -69,9 +69,10 @@ uint64_t BlockOrder::OwnBlockBytes() const {
 }
 
 uint64_t BlockOrder::ahead_bytes() const {
-  return OwnBlockBytes() > kAnyBytes / kAheadBlocks
-             ? kAnyBytes
-             : OwnBlockBytes() * kAheadBlocks;
+  if (!of_a_file_) return kAnyBytes;  // nobody keeps pieces
+  const uint64_t blocks = std::max(kAheadBlocks, blocks_.window);
+  return blocks_.bytes > kAnyBytes / blocks ? kAnyBytes
+                                            : blocks_.bytes * blocks;
 }
 
 uint64_t BlockOrder::windows() const {

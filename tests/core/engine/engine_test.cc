@@ -160,7 +160,7 @@ TEST_F(EngineTest, WhatWasReadBeforeWaitsForTheBoundary) {
   Engine::LoadOptions options;
   options.read_before = [&] {
     ++asked;
-    return ReadBefore::kSomething;
+    return FilesRead{ReadBefore::kSomething, {}, true};
   };
   const auto served = (*engine)->Load(options);
   ASSERT_TRUE(served.ok()) << served.status();
