@@ -62,7 +62,9 @@ TEST_F(ReadBeforeTest, AViewWithoutContainersWaitsForFilesOfItsOwn) {
   ViewConfig config;
   config.policy = "native";
   config.path = "val";
-  const auto setup = Setup(config);
+  SetupTools tools = ContainerTools(tree_, test_.pool);
+  tools.records = nullptr;
+  const auto setup = *MakeViewSetup(config, catalogue_, tools, nullptr);
   EXPECT_EQ(ReadBeforeOf(Read("val/cat/1.jpg"), *setup),
             ReadBefore::kSomething);
   EXPECT_EQ(ReadBeforeOf(Read("shards/0.bin"), *setup), ReadBefore::kNothing);
