@@ -27,7 +27,7 @@ class ReadBeforeTest : public ::testing::Test {
     tree_.File("val/cat/1.jpg", "1");
     catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
   }
-  std::shared_ptr<const ViewSetup> Setup(const ViewConfig& config) {
+  std::shared_ptr<const ViewSetup> SetupOf(const ViewConfig& config) {
     return *MakeViewSetup(config, catalogue_, ContainerTools(tree_, test_.pool),
                           nullptr);
   }
@@ -41,7 +41,7 @@ class ReadBeforeTest : public ::testing::Test {
 };
 
 TEST_F(ReadBeforeTest, OnlyContainersBeginAPassOfContainers) {
-  const auto setup = Setup(ContainerConfig());
+  const auto setup = SetupOf(ContainerConfig());
   EXPECT_EQ(ReadBeforeOf(FilesRead(), *setup), ReadBefore::kNothing);
   EXPECT_EQ(ReadBeforeOf(Read("shards/README"), *setup), ReadBefore::kNothing);
   EXPECT_EQ(ReadBeforeOf(Read("val/cat/1.jpg"), *setup), ReadBefore::kNothing);
@@ -50,7 +50,7 @@ TEST_F(ReadBeforeTest, OnlyContainersBeginAPassOfContainers) {
 }
 
 TEST_F(ReadBeforeTest, WhatWasNotNotedMayBeAContainer) {
-  const auto setup = Setup(ContainerConfig());
+  const auto setup = SetupOf(ContainerConfig());
   FilesRead read = Read("shards/README");
   read.complete = false;
   EXPECT_EQ(ReadBeforeOf(read, *setup), ReadBefore::kUnknown);
@@ -76,7 +76,7 @@ TEST_F(ReadBeforeTest, NamesThatMoveWaitForAnyFile) {
   ViewConfig config;
   config.policy = "lirs";
   config.substitute = Substitute::kTree;
-  const auto setup = Setup(config);
+  const auto setup = SetupOf(config);
   EXPECT_EQ(ReadBeforeOf(Read("gone"), *setup), ReadBefore::kSomething);
 }
 
