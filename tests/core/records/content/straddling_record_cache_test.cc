@@ -232,8 +232,7 @@ TEST(StraddlingRecordCacheTest, APoolReadsFewPagesTwice) {
   Rng rng{RandomKey(seed)};
   testing_support::TestPool test(24 << 20);
   testing_support::ShapeOptions shape;
-  shape.sizes = testing_support::RandomSizes(
-      testing_support::Rounds(240000, 60000), 660, rng);
+  shape.sizes = testing_support::RandomSizes(240000, 660, rng);
   const testing_support::TestFile file(*test.pool, 1, shape,
                                        *testing_support::Blocks(4096, 1));
   for (uint64_t at = 0; at < file.bytes.size(); at += 1 << 17) {
