@@ -194,14 +194,19 @@ def print_row(profile, label, rounds, raws):
                 f"{measure.median_mad(first)[0]:.2f} s")
 
 
-def print_view(bench, profile, rounds, label):
-    """Prints its row, and that of the file itself."""
+def view_on(profile, label):
+    """The options of a view, and how many bytes are read there; None: all."""
     options, some = VIEWS[label]
     most = FIRST.get(profile, FIRST_ELSEWHERE) if profile in some else None
+    return options, most
+
+
+def print_view(bench, profile, rounds, label):
+    """Prints its row, and that of the file itself."""
     raws, views = [], []
     for _ in range(rounds):
         raws.append(bench.raw())
-        views.append(bench.view(options, most))
+        views.append(bench.view(*view_on(profile, label)))
     print_row(profile, "raw file", raws, raws)
     print_row(profile, label, views, raws)
 
@@ -211,10 +216,9 @@ def print_profile(bench, profile, rounds):
     measured = {}
     for _ in range(rounds):
         measured.setdefault("raw file", []).append(bench.raw())
-        for label, (options, some) in VIEWS.items():
-            most = (FIRST.get(profile, FIRST_ELSEWHERE) if profile in some
-                    else None)
-            measured.setdefault(label, []).append(bench.view(options, most))
+        for label in VIEWS:
+            measured.setdefault(label, []).append(
+                bench.view(*view_on(profile, label)))
         for depth in (1, DEPTH):
             measured.setdefault(FIO.format(depth), []).append(
                 bench.random_reads(depth))

@@ -15,9 +15,6 @@ namespace {
 
 // For plans of parts that are read alone: half a million copies.
 constexpr uint64_t kKeptPlanBytes = uint64_t{16} << 20;
-// The largest part. The part of a reader, the part fetched ahead of it and some
-// small ones must fit.
-constexpr uint64_t kSixteenthsOfMemory = 7;
 // Fetched ahead of a reader. This much keeps any device busy.
 constexpr uint64_t kAheadBytes = uint64_t{64} << 20;
 // Records as long as this are read about as fast one by one. So they need not
@@ -106,9 +103,9 @@ RecordPool::RecordPool(Parts parts, RecordShares shares)
                   index_->guarantee() / StraddlingRecordCache::kIndexBytes) {}
 
 uint64_t RecordPool::largest_part() const {
-  // Two of them fit even if pieces take all that they may.
-  return std::min(pool_bytes_ / 16 * kSixteenthsOfMemory,
-                  pool_->guarantee() / 2);
+  // The part of a reader and the one fetched ahead of it fit, even if pieces
+  // take all that they may. Otherwise some small ones fit, too.
+  return pool_->guarantee() / 2;
 }
 
 uint64_t RecordPool::whole_bytes() const {

@@ -6,7 +6,7 @@
 // If blocks are read at random, at most half of all borders between two blocks
 // have a piece here at a time, and a piece is half a record on average. So
 // blocks of B bytes with records of R bytes need about R / 4B of the file, and
-// a fifth more for cells that are not full.
+// a quarter more for cells that are not full.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_STRADDLING_RECORD_CACHE_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_STRADDLING_RECORD_CACHE_H_
 

@@ -199,9 +199,9 @@ bool ShuffledFile::is_quick() const {
 uint64_t ShuffledFile::AheadEnd(uint64_t offset, uint64_t run) const {
   if (repeats() != nullptr) return EndOfMiniEpochs(offset - 1);
   if (columnar() == nullptr) {
-    const uint64_t ahead =
-        order() == nullptr ? bytes() : order()->ahead_bytes();
-    return std::min(bytes(), offset + std::min(bytes(), ahead));
+    const uint64_t all = bytes();
+    const uint64_t ahead = order() == nullptr ? all : order()->ahead_bytes();
+    return std::min(all, offset + std::min(all, ahead));
   }
   // Does not read ahead at once, and never beyond the end of a group, because
   // the next group is elsewhere.

@@ -63,17 +63,21 @@ class SupplyMakerTest : public ::testing::Test {
     dataset_ = *Dataset::Make(
         std::make_shared<const Catalogue>(*Scan(*source_, ScanOptions())),
         view_, "");
+    memory_ = testing_support::TestMemory(MemoryOfAView(config_, Policies()));
+    factory_ = std::make_unique<SupplyFactory>(Parts());
+  }
+  ~SupplyMakerTest() override { factory_->Stop(); }
+
+  SupplyFactory::Parts Parts() {
     SupplyFactory::Parts parts;
     parts.config = &config_;
     parts.source = source_.get();
     parts.devices = devices_.get();
     parts.places = places_.get();
     parts.job_tracker = &job_tracker_;
-    memory_ = testing_support::TestMemory(MemoryOfAView(config_, Policies()));
     parts.memory = memory_;
-    factory_ = std::make_unique<SupplyFactory>(parts);
+    return parts;
   }
-  ~SupplyMakerTest() override { factory_->Stop(); }
 
   const TempDir tree_;
   std::unique_ptr<SourceDir> source_;
@@ -119,13 +123,7 @@ TEST_F(SupplyMakerTest, AReaderIsSharedByThoseWhoWantToBeReadAlike) {
 // whoever waits for one read would wait for all of them.
 TEST_F(SupplyMakerTest, OnlyANetworkIsAskedForManyReadsAtATime) {
   std::vector<size_t> depths;
-  SupplyFactory::Parts parts;
-  parts.config = &config_;
-  parts.source = source_.get();
-  parts.devices = devices_.get();
-  parts.places = places_.get();
-  parts.job_tracker = &job_tracker_;
-  parts.memory = memory_;
+  SupplyFactory::Parts parts = Parts();
   parts.make_reader = [&](const FileReaderOptions& options) {
     depths.push_back(options.depth);
     return MakeFileReader(*source_, options);
