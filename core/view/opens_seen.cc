@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/view/opens_seen.h"
 
+#include <utility>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
@@ -32,10 +34,50 @@ bool AnyOf(Setups setups, bool (*is)(const ViewSetup&)) {
   return absl::c_any_of(setups, [is](const auto& setup) { return is(*setup); });
 }
 
+// Returns why opens that end epochs must be requests, or "".
+std::string NoReportsFor(const ViewSetup& setup,
+                         const OpensPossible& possible) {
+  std::string why = NeedsAnswers(setup);
+  if (!why.empty()) return why;
+  if (!possible.no_reports.empty()) return possible.no_reports;
+  return possible.no_rebinding;
+}
+
+// The same if nobody asked for reports.
+std::string NoReportsByDefault(const ViewSetup& setup,
+                               const OpensPossible& possible) {
+  std::string why = NoReportsFor(setup, possible);
+  if (!why.empty()) return why;
+  const uint64_t samples = setup.dataset->grouping().sample_count();
+  if (WantsOpens(setup) && samples < kLeastReported) {
+    return absl::StrCat("a pass of ", samples, " samples is short");
+  }
+  const uint32_t dirs = setup.dataset->catalogue().dir_count();
+  if (dirs > kMostWatched) {
+    return absl::StrCat(dirs, " directories are too many to watch");
+  }
+  return "";
+}
+
+// Returns the first answer of `why` that is not "", or "".
+std::string FirstOf(Setups setups, const OpensPossible& possible,
+                    std::string (*why)(const ViewSetup&,
+                                       const OpensPossible&)) {
+  for (const std::shared_ptr<const ViewSetup>& setup : setups) {
+    std::string found = why(*setup, possible);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
 OpensSeen OpensByDefault(Setups setups, const OpensPossible& possible) {
-  if (AnyOf(setups, WantsOpens)) return {By::kRequests, "open = auto"};
   if (possible.backing) {
     return {By::kRequests, "the kernel reads large files by itself"};
+  }
+  if (AnyOf(setups, WantsOpens)) {
+    std::string why = FirstOf(setups, possible, NoReportsByDefault);
+    if (!why.empty()) return {By::kRequests, std::move(why)};
+    return {By::kReports, "epochs end by opens"};
   }
   const bool answered = AnyOf(setups, [](const ViewSetup& setup) {
     return !NeedsAnswers(setup).empty();
@@ -85,16 +127,8 @@ OpensSeen HowOpensAreSeen(
   if (mode == OpenMode::kUnseen) return {By::kNothing, "open = unseen"};
   if (mode == OpenMode::kSeen) return {By::kRequests, "open = seen"};
   if (mode == OpenMode::kAuto) return OpensByDefault(setups, possible);
-  for (const std::shared_ptr<const ViewSetup>& setup : setups) {
-    std::string why = NeedsAnswers(*setup);
-    if (!why.empty()) return {By::kRequests, std::move(why)};
-  }
-  if (!possible.no_reports.empty()) {
-    return {By::kRequests, possible.no_reports};
-  }
-  if (!possible.no_rebinding.empty()) {
-    return {By::kRequests, possible.no_rebinding};
-  }
+  std::string why = FirstOf(setups, possible, NoReportsFor);
+  if (!why.empty()) return {By::kRequests, std::move(why)};
   return {By::kReports, "open = observed"};
 }
 

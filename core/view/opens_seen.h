@@ -3,6 +3,7 @@
 #ifndef SHUFFLEFS_CORE_VIEW_OPENS_SEEN_H_
 #define SHUFFLEFS_CORE_VIEW_OPENS_SEEN_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,14 @@
 #include "core/view/view_setup.h"
 
 namespace shufflefs {
+
+// The kernel reports opens without being asked to (`open = auto`) only if each
+// pass of a view has so many samples. In shorter passes reports more often come
+// too late to end an epoch, and a request for each open costs little in all.
+inline constexpr uint64_t kLeastReported = 8192;
+// And only in so many directories: each costs 50 microseconds, and its inode
+// stays in the kernel's memory.
+inline constexpr uint32_t kMostWatched = 1 << 16;
 
 struct OpensSeen {
   enum class By {

@@ -23,8 +23,6 @@ absl::StatusOr<KernelSight> KernelSight::Make(const MountConfig& config) {
     // Lets you test on a new kernel the behaviour of kernels before 6.8.
     const char* const reports = std::getenv("SHUFFLEFS_KERNEL_REPORTS");
     options.marks = reports == nullptr || absl::string_view(reports) != "no";
-    // `auto` chooses reports only where no epoch depends on them.
-    options.keeps_all = config.open == OpenMode::kObserved;
     sight.listener_ = OpenListener::Make(options);
     if (sight.listener_.ok()) group = (*sight.listener_)->group();
   }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "core/view/opens_seen.h"
 #include "fs/model/monotonic_now.h"
 #include "fs/model/node_id.h"
 
@@ -63,10 +64,9 @@ std::vector<DirId> DirsWithFiles(const ServedDataset& served) {
 
 absl::StatusOr<std::unique_ptr<OpenListener>> OpenListener::Make(
     const Options& options) {
-  const unsigned queue = options.keeps_all ? FAN_UNLIMITED_QUEUE : 0;
   UniqueFd group(fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK |
-                                   FAN_REPORT_FID | FAN_REPORT_TID | queue |
-                                   FAN_UNLIMITED_MARKS,
+                                   FAN_REPORT_FID | FAN_REPORT_TID |
+                                   FAN_UNLIMITED_QUEUE | FAN_UNLIMITED_MARKS,
                                O_RDONLY | O_CLOEXEC));
   if (group.get() < 0) return ErrnoStatus(errno, "fanotify");
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
@@ -91,7 +91,7 @@ absl::Status OpenListener::Mark(const ServedDataset& served,
     looker_ = static_cast<uint32_t>(lister.pid());
   }
   const std::vector<DirId> dirs = DirsWithFiles(served);
-  if (!served.opens().counts && dirs.size() > kMostToLearn) {
+  if (!served.opens().counts && dirs.size() > kMostWatched) {
     return absl::FailedPreconditionError(
         absl::StrCat(dirs.size(), " directories are too many to watch"));
   }

@@ -34,12 +34,7 @@ class OpenListener : public OpenReports {
     absl::optional<uint64_t> lose;
     // For tests: false refuses marks, as Linux before 6.8 does.
     bool marks = true;
-    // False: the kernel may drop reports while many wait, and says so.
-    bool keeps_all = true;
   };
-  // Directories that are marked at most if no epoch depends on reports: each
-  // costs 50 microseconds and keeps its inode in the kernel's memory.
-  static constexpr uint32_t kMostToLearn = 1 << 16;
   // Errors: PermissionDenied without CAP_SYS_ADMIN, and the errno of kernels
   // that cannot report opens so. Call it before MountLister::Start, which gets
   // the group.
@@ -53,7 +48,8 @@ class OpenListener : public OpenReports {
   // Has the directories of all files in views reported. Blocks for about 50
   // microseconds per directory; other threads must serve the mount meanwhile.
   // Errors: the errno, or FailedPrecondition with more directories than
-  // kMostToLearn. Then nothing may rely on reports; call Forget.
+  // kMostWatched if no epoch depends on reports. Then nothing may rely on
+  // reports; call Forget.
   absl::Status Mark(const ServedDataset& served, MountLister& lister,
                     const std::string& mountpoint);
   // Has the kernel report nothing more, and drops what it reported. Its queue

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens that the kernel reports after it has answered them by itself."""
 import collections
+import concurrent.futures
 import hashlib
 import pickle
 import random
@@ -36,8 +37,12 @@ def names_of(mount):
     return sorted(mount.path.glob("*/*.png"))
 
 
+def read_one(name):
+    return name.parent.name, name.read_bytes()
+
+
 def read(names):
-    return [(name.parent.name, name.read_bytes()) for name in names]
+    return [read_one(name) for name in names]
 
 
 def passes(mount, count, seed=1):
@@ -240,6 +245,29 @@ def test_status_says_how_opens_are_seen(mounts, source, options, by, why):
     mount = mounts(source, {**OBSERVED, **options})
     opens = mount.status()["opens"]
     assert opens["seen_by"] == by and why in opens["why"]
+
+
+# [S-3.11l] Status says how opens are seen, and why.
+def test_auto_has_the_opens_of_large_datasets_reported(mounts, folder):
+    source = trees.class_folders(folder / "large", 64, 128)
+    mount = reported(mounts(source, {"policy": "lirs"}))
+    assert mount.status()["opens"]["why"] == "epochs end by opens"
+    with concurrent.futures.ThreadPoolExecutor(8) as readers:
+        for number in range(6):
+            names = random.Random(number).sample(names_of(mount), 8192)
+            shown = collections.Counter(readers.map(read_one, names))
+            expected = collections.Counter(read(source.glob("*/*.png")))
+            assert shown == expected, f"pass {number}"
+    view = mount.view()
+    assert view["epoch"] == 5 and view["epoch_held"] == 0, view
+    assert mount.write_control('policy = "brand"\n') is not None
+    assert "open=seen" in mount.read("error")
+
+
+def test_auto_asks_for_each_open_of_a_small_dataset(mounts, source):
+    opens = mounts(source, {"policy": "lirs"}).status()["opens"]
+    assert opens == {"seen_by": "requests",
+                     "why": "a pass of 360 samples is short"}
 
 
 def test_epoch_next_and_a_switch_of_the_seed(mounts, source):
