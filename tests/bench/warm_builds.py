@@ -78,8 +78,7 @@ def one_mount_each(root, reader):
     with measure.folder() as folder:
         mounts = {name: measure.Mount(root, pathlib.Path(folder) / name,
                                       options)
-                  for name, options in warm_files.MOUNTS.items()
-                  if name != "observed"}  # older builds do not know it
+                  for name, options in warm_files.MOUNTS.items()}
         try:
             for mount in mounts.values():
                 mount.start()
