@@ -40,6 +40,14 @@ LedgerEpoch BriefOf(const LedgerEpoch& epoch) {
   return brief;
 }
 
+// Returns a pass that a hold began after `ended`, as one that needs no other.
+LedgerPass HeldAfter(const LedgerPass& ended, const LedgerHold& hold) {
+  LedgerPass pass = ended.Held(hold);
+  // The pass that the ledger's last one continues in has ended.
+  pass.begin.continues = false;
+  return pass;
+}
+
 bool IsFull(const absl::Status& status) {
   const int error = ErrnoOf(status).value_or(0);
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
@@ -47,12 +55,9 @@ bool IsFull(const absl::Status& status) {
 
 }  // namespace
 
-void LedgerWriter::Late::Hold(const LedgerHold& next) {
-  pass = pass.Held(next);
-  // The pass that the ledger's last one continues in has ended.
-  pass.begin.continues = false;
-  if (hold || begun) hold = next;
-  begun = false;
+void LedgerWriter::Late::Lose(const Late& before) {
+  // A pass that says by itself how its names are bound needs nothing.
+  if (hold) pass.Bound(before.pass.Held(*hold).held);
 }
 
 void LedgerWriter::Close() {
@@ -74,11 +79,9 @@ void LedgerWriter::BeginEpoch(const LedgerEpoch& epoch,
   EndPass();
   begin_ = BriefOf(epoch);
   tally_ = TallyOf(seen, epoch.reactive);
-  const absl::Status done = ledger_->BeginEpoch(epoch, seen);
-  if (done.ok()) {
-    NoteRecorded();
-    return;
-  }
+  absl::Status done = Behind();
+  if (done.ok()) done = ledger_->BeginEpoch(epoch, seen);
+  if (done.ok()) return;
   FallBehind(LedgerPass(epoch), /*begun=*/false, done);
   Add(seen, epoch.reactive, late_->pass);
 }
@@ -90,14 +93,13 @@ void LedgerWriter::Hold(const LedgerHold& hold, bool named,
   EndPass();
   begin_.epoch = hold.epoch;
   tally_ = TallyOf(seen, named);
-  if (late_) {
-    late_->Hold(hold);
-  } else {
-    const absl::Status done = ledger_->Hold(hold, named, seen);
-    if (done.ok()) return;
-    FallBehind(LedgerPass(begin_), /*begun=*/false, done);
-    late_->hold = hold;
-  }
+  absl::Status done = Behind();
+  if (done.ok()) done = ledger_->Hold(hold, named, seen);
+  if (done.ok()) return;
+  const bool follows = ended_.empty() || ended_.back().IsPart();
+  FallBehind(follows ? LedgerPass(begin_) : HeldAfter(ended_.back().pass, hold),
+             /*begun=*/false, done);
+  if (follows) late_->hold = hold;
   Add(seen, named, late_->pass);
 }
 
@@ -112,24 +114,22 @@ void LedgerWriter::Continue(const LedgerState& state) {
   if (ledger_ == nullptr) return;
   LedgerPass pass(state);
   pass.begin.continues = true;
-  GoOn(ledger_->Continue(state), std::move(pass));
+  const absl::Status done = Behind();
+  GoOn(done.ok() ? ledger_->Continue(state) : done, std::move(pass));
 }
 
 void LedgerWriter::Adopt(const LedgerState& state) {
   MutexLock lock(mu_);
   if (ledger_ == nullptr) return;
   EndPass();
-  GoOn(ledger_->Adopt(state), LedgerPass(state));
+  const absl::Status done = Behind();
+  GoOn(done.ok() ? ledger_->Adopt(state) : done, LedgerPass(state));
 }
 
 void LedgerWriter::GoOn(const absl::Status& done, LedgerPass pass) {
   begin_ = BriefOf(pass.begin);
   tally_ = pass.tally;
-  if (done.ok()) {
-    NoteRecorded();
-  } else {
-    FallBehind(std::move(pass), /*begun=*/false, done);
-  }
+  if (!done.ok()) FallBehind(std::move(pass), /*begun=*/false, done);
 }
 
 void LedgerWriter::Consumed(uint64_t sample) {
@@ -186,7 +186,8 @@ std::string LedgerWriter::Warning() const {
 }
 
 bool LedgerWriter::KeepsUp() {
-  if (late_ && std::chrono::steady_clock::now() - late_->tried >= retry_after_) {
+  if (late_ &&
+      std::chrono::steady_clock::now() - late_->tried >= retry_after_) {
     CatchUp();
   }
   return !late_;
@@ -199,12 +200,24 @@ bool LedgerWriter::Took(const absl::Status& done) {
 
 void LedgerWriter::EndPass() {
   if (late_) CatchUp();
-  lost_ = lost_ || late_;
+  if (!late_) return;
+  late_->pass.Trim();
+  ended_.push_back(*std::move(late_));
+  late_.reset();
+  if (ended_.size() <= kMostEnded) return;
+  const Late lost = std::move(ended_.front());
+  ended_.pop_front();
+  ended_.front().Lose(lost);
+  lost_ = true;
+}
+
+absl::Status LedgerWriter::Behind() const {
+  return ended_.empty() ? absl::OkStatus() : ended_.back().why;
 }
 
 void LedgerWriter::FallBehind(LedgerPass pass, bool begun,
                               const absl::Status& done) {
-  if (!late_) {
+  if (ended_.empty() && !late_) {
     Log(LogLevel::kError,
         absl::StrCat("ledger: ", done.message(), "; ",
                      begun ? "what is read in " : "", "epoch ",
@@ -215,29 +228,35 @@ void LedgerWriter::FallBehind(LedgerPass pass, bool begun,
 }
 
 void LedgerWriter::CatchUp() {
-  late_->pass.Trim();
-  const absl::Status done =
-      late_->begun  ? ledger_->Rest(late_->pass)
-      : late_->hold ? ledger_->Hold(*late_->hold, late_->pass)
-                    : ledger_->Adopt(late_->pass);
+  absl::Status done;
+  while (done.ok() && !ended_.empty()) {
+    done = Append(ended_.front());
+    if (done.ok()) ended_.pop_front();
+  }
+  if (done.ok()) done = Append(*late_);
   if (!done.ok()) {
     late_->why = done;
     late_->tried = std::chrono::steady_clock::now();
     return;
   }
   tally_ = std::move(late_->pass.tally);
-  const absl::optional<LedgerSwitch> change = std::move(late_->change);
-  NoteRecorded();
-  if (change && !Took(ledger_->Switch(*change))) late_->change = change;
-}
-
-void LedgerWriter::NoteRecorded() {
-  if (!late_) return;
   late_.reset();
   Log(LogLevel::kInfo,
       absl::StrCat("ledger: epoch ", begin_.epoch.value(), " is recorded",
                    lost_ ? "; something before it is missing" : ""));
   lost_ = false;
+}
+
+absl::Status LedgerWriter::Append(Late& late) {
+  late.pass.Trim();
+  RETURN_IF_ERROR(late.begun  ? ledger_->Rest(late.pass)
+                  : late.hold ? ledger_->Hold(*late.hold, late.pass)
+                              : ledger_->Adopt(late.pass));
+  late.pass = LedgerPass(BriefOf(late.pass.begin), std::move(late.pass.tally));
+  late.begun = true;
+  late.hold.reset();
+  if (late.change) RETURN_IF_ERROR(ledger_->Switch(*late.change));
+  return absl::OkStatus();
 }
 
 }  // namespace shufflefs

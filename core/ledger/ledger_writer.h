@@ -6,7 +6,9 @@
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_WRITER_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -32,12 +34,13 @@ namespace shufflefs {
 // pass before. If another record is refused, what follows would stand behind a
 // gap. So from then on nothing is appended, and the pass is kept in memory: a
 // bit for each consumed sample, or its pair if it was consumed under a name. Of
-// passes that end meanwhile, only the last is kept. Each call tries again, but
-// not before `retry_after` has passed.
+// passes that end meanwhile, the last kMostEnded are kept, too. Each call tries
+// again, but not before `retry_after` has passed.
 class LedgerWriter {
  public:
   // How long it waits before it tries to append again.
   static constexpr std::chrono::milliseconds kRetryAfter{1000};
+  static constexpr size_t kMostEnded = 2;
 
   // `view` is the view's number. The ledger lives until Close. It may be null:
   // then nothing is written or kept.
@@ -76,8 +79,10 @@ class LedgerWriter {
   struct Late {
     Late(LedgerPass since, bool begun, const absl::Status& done)
         : pass(std::move(since)), begun(begun), why(done) {}
-    // The pass ended, but names keep what they show.
-    void Hold(const LedgerHold& next);
+    // Whether it needs what comes before it in the ledger.
+    bool IsPart() const { return begun || hold; }
+    // The pass before, which the ledger will never have, showed names, too.
+    void Lose(const Late& before);
 
     LedgerPass pass;  // or the rest of it, if the ledger has its beginning
     bool begun = false;
@@ -89,7 +94,8 @@ class LedgerWriter {
         std::chrono::steady_clock::now();
   };
 
-  // The running pass ends. Tries to append what the ledger lacks of it.
+  // The running pass ends. Tries to append what the ledger lacks of it, and
+  // keeps what it refuses in ended_.
   void EndPass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `pass` is the running one. The ledger has it, as `done` says.
   void GoOn(const absl::Status& done, LedgerPass pass)
@@ -102,9 +108,12 @@ class LedgerWriter {
   bool Took(const absl::Status& done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FallBehind(LedgerPass pass, bool begun, const absl::Status& done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Why nothing may be appended now, because what comes before it is not there.
+  absl::Status Behind() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // REQUIRES: late_.
   void CatchUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void NoteRecorded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // If it fails, `late` is what is still to be appended.
+  absl::Status Append(Late& late) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const uint8_t view_;
   const std::chrono::milliseconds retry_after_;
@@ -116,8 +125,11 @@ class LedgerWriter {
   LedgerEpoch begin_ ABSL_GUARDED_BY(mu_);
   LedgerTally tally_ ABSL_GUARDED_BY(mu_);
   absl::optional<Late> late_ ABSL_GUARDED_BY(mu_);
+  // Passes that ended, and that the ledger must have before late_. Empty if
+  // there is no late_.
+  std::deque<Late> ended_ ABSL_GUARDED_BY(mu_);
   uint64_t readers_ ABSL_GUARDED_BY(mu_) = 0;
-  bool lost_ ABSL_GUARDED_BY(mu_) = false;  // passes that had ended, from late_
+  bool lost_ ABSL_GUARDED_BY(mu_) = false;  // passes, from ended_
 };
 
 }  // namespace shufflefs

@@ -110,8 +110,8 @@ class TwoLedgers {
       *ledger = *std::move(opened);
       EXPECT_TRUE((*ledger)->cut().ok()) << (*ledger)->cut();
     }
-    writer_ = std::make_unique<LedgerWriter>(view_, failing_.get(),
-                                             retry_after_);
+    writer_ =
+        std::make_unique<LedgerWriter>(view_, failing_.get(), retry_after_);
   }
 
   template <typename Sound, typename Write>
@@ -315,9 +315,64 @@ TEST_F(LedgerWriterTest, HoldsThatAreWrittenLateBindNoNameTwice) {
   const absl::optional<LedgerState> last = Last();
   ASSERT_TRUE(last);
   EXPECT_EQ(last->begin.epoch, Epoch(3));
-  EXPECT_THAT(last->bound,
-              ElementsAre(CarriedPair{1, 2}, CarriedPair{5, 3},
-                          CarriedPair{7, 8}, CarriedPair{9, 10}));
+  EXPECT_THAT(last->bound, ElementsAre(CarriedPair{1, 2}, CarriedPair{5, 3},
+                                       CarriedPair{7, 8}, CarriedPair{9, 10}));
+}
+
+// Two of them, each as it would have been on a sound disk.
+TEST_F(LedgerWriterTest, PassesThatEndWhileTheDiskIsFullAreRecordedLater) {
+  writer_.BeginEpoch(SomeEpoch(1), {});
+  writer_.Consumed(5);
+  {
+    const FullDisk full = Full();
+    writer_.Consumed(6);
+    writer_.Switch({1, Epoch(1), "seed 0 to 6"});
+    writer_.BeginEpoch(SomeEpoch(2), {{1, 4}});
+    writer_.Consumed(8);
+    writer_.BeginEpoch(SomeEpoch(3), {});
+  }
+  writer_.Consumed(9);
+  EXPECT_EQ(writer_.Warning(), "");
+  EXPECT_THAT(
+      Read(),
+      ElementsAre(HasSubstr("epoch 1"), "consumed 1 5", "consumed 1 6",
+                  HasSubstr("opens"), "switch 1 1 seed 0 to 6",
+                  HasSubstr(" 2/2 "), "consumed 1 4", "consumed 1 8",
+                  HasSubstr("opens"), HasSubstr(" 3/3 "), "consumed 1 9"));
+}
+
+TEST_F(LedgerWriterTest, OfPassesThatEndOnlyTheLastAreKept) {
+  writer_.BeginEpoch(SomeEpoch(1), {});
+  {
+    const FullDisk full = Full();
+    for (uint64_t epoch = 2; epoch < 10; ++epoch) {
+      writer_.BeginEpoch(SomeEpoch(epoch), {});
+    }
+  }
+  writer_.Consumed(9);
+  EXPECT_THAT(Read(), ElementsAre(HasSubstr(" 1/1 "), HasSubstr(" 7/7 "),
+                                  HasSubstr(" 8/8 "), HasSubstr(" 9/9 "),
+                                  "consumed 1 9"));
+}
+
+// The ledger never has the passes before, whose names keep their samples.
+TEST_F(LedgerWriterTest, HoldsAfterPassesThatAreLostKnowTheirNames) {
+  LedgerEpoch epoch = SomeEpoch(1);
+  epoch.reactive = true;
+  writer_.BeginEpoch(epoch, {});
+  {
+    const FullDisk full = Full();
+    for (uint64_t pass = 2; pass < 10; ++pass) {
+      writer_.ConsumedUnder({10 + pass, 20 + pass});
+      writer_.Hold({1, Epoch(pass), 'b', "guest"}, true, {});
+    }
+  }
+  writer_.ConsumedUnder({30, 31});
+  const absl::optional<LedgerState> last = Last();
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->begin.epoch, Epoch(9));
+  EXPECT_EQ(last->bound.size(), 2 + 8 + 1);
+  EXPECT_EQ(last->bound_consumed, 1);
 }
 
 TEST_F(LedgerWriterTest, ThreadsLoseNothingWhileTheDiskIsFullAtTimes) {
