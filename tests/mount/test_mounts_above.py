@@ -64,8 +64,11 @@ def test_an_overlay_is_stale_once_an_epoch_has_changed(mounts, folder, overlay,
     assert trees.contents(above) == truth
     assert warnings_of(mount, above) == [], "no epoch has changed"
     mount.next_epoch()
-    # All but those that show in the new epoch what they showed before.
-    assert sum(is_stale(above / name) for name in truth) > len(truth) / 2
+    # All but those that show in the new epoch what they showed before. The
+    # kernel is told of the epoch after the write to `control` has returned.
+    harness.eventually(
+        lambda: sum(is_stale(above / name) for name in truth) > len(truth) / 2,
+        what="names of an epoch that is over")
     assert len(warnings_of(mount, above)) == 1
 
 

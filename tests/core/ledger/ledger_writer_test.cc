@@ -360,19 +360,21 @@ TEST_F(LedgerWriterTest, HoldsAfterPassesThatAreLostKnowTheirNames) {
   LedgerEpoch epoch = SomeEpoch(1);
   epoch.reactive = true;
   writer_.BeginEpoch(epoch, {});
+  writer_.ConsumedUnder({7, 8});
   {
     const FullDisk full = Full();
     for (uint64_t pass = 2; pass < 10; ++pass) {
       writer_.ConsumedUnder({10 + pass, 20 + pass});
       writer_.Hold({1, Epoch(pass), 'b', "guest"}, true, {});
+      writer_.ConsumedUnder({7, 8});
     }
   }
   writer_.ConsumedUnder({30, 31});
   const absl::optional<LedgerState> last = Last();
   ASSERT_TRUE(last);
   EXPECT_EQ(last->begin.epoch, Epoch(9));
-  EXPECT_EQ(last->bound.size(), 2 + 8 + 1);
-  EXPECT_EQ(last->bound_consumed, 1);
+  EXPECT_EQ(last->bound.size(), 2 + 1 + 8 + 1);
+  EXPECT_EQ(last->bound_consumed, 2);
 }
 
 TEST_F(LedgerWriterTest, ThreadsLoseNothingWhileTheDiskIsFullAtTimes) {
