@@ -366,7 +366,7 @@ TEST_F(LedgerWriterTest, HoldsAfterPassesThatAreLostKnowTheirNames) {
     for (uint64_t pass = 2; pass < 10; ++pass) {
       writer_.ConsumedUnder({10 + pass, 20 + pass});
       writer_.Hold({1, Epoch(pass), 'b', "guest"}, true, {});
-      writer_.ConsumedUnder({7, 8});
+      if (pass == 2) writer_.ConsumedUnder({7, 8});
     }
   }
   writer_.ConsumedUnder({30, 31});
@@ -374,7 +374,7 @@ TEST_F(LedgerWriterTest, HoldsAfterPassesThatAreLostKnowTheirNames) {
   ASSERT_TRUE(last);
   EXPECT_EQ(last->begin.epoch, Epoch(9));
   EXPECT_EQ(last->bound.size(), 2 + 1 + 8 + 1);
-  EXPECT_EQ(last->bound_consumed, 2);
+  EXPECT_EQ(last->bound_consumed, 1);
 }
 
 TEST_F(LedgerWriterTest, ThreadsLoseNothingWhileTheDiskIsFullAtTimes) {
