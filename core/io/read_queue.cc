@@ -105,16 +105,17 @@ bool ReadQueue::Ready() const {
 }
 
 absl::optional<ReadQueue::Next> ReadQueue::Take() {
-  size_t found = lanes_.size();
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    const size_t at = (turn_ + i) % lanes_.size();
+  const size_t lanes = lanes_.size();
+  size_t found = lanes;
+  for (size_t i = 0, at = turn_; i < lanes; ++i, ++at) {
+    if (at >= lanes) at = 0;
     if (!IsReady(lanes_[at])) continue;
-    if (found == lanes_.size()) found = at;
+    if (found == lanes) found = at;
     if (lanes_[at].urgent.empty()) continue;
     found = at;
     break;
   }
-  if (found == lanes_.size()) return absl::nullopt;
+  if (found == lanes) return absl::nullopt;
   turn_ = found + 1;
   Next next = lanes_[found].Take();
   next.lane = found;

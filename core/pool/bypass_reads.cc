@@ -2,7 +2,6 @@
 #include "core/pool/bypass_reads.h"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 #include <vector>
 
@@ -19,17 +18,14 @@ uint64_t BypassReads::BytesOf(uint64_t memory) {
 absl::Status BypassReads::Prepare(absl::Span<const uint32_t> devices) {
   MutexLock lock(mu_);
   if (memory_ != nullptr) return absl::OkStatus();
-  const size_t most =
-      std::min<size_t>(bytes_ / kLongestRead, ReadQueue::kDevices);
-  const size_t lanes = std::clamp<size_t>(devices.size(), 1, most);
+  const DeviceLanes lanes(
+      devices, std::min<size_t>(bytes_ / kLongestRead, ReadQueue::kDevices));
   // A read that begins within a page takes one more.
-  const uint64_t more = lanes > 1 ? lanes * Arena::kPage : 0;
+  const uint64_t more = lanes.count() > 1 ? lanes.count() * Arena::kPage : 0;
   ASSIGN_OR_RETURN(memory_, Arena::Make(bytes_ + more));
-  lanes_.resize(lanes);
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i] >= lane_of_.size()) lane_of_.resize(devices[i] + 1);
-    lane_of_[devices[i]] = std::min(i, lanes - 1);
-  }
+  lanes_ = lanes;
+  waiting_ = LaneQueue<Wish>(lanes.count());
+  used_.resize(lanes.count());
   return absl::OkStatus();
 }
 
@@ -60,10 +56,8 @@ void BypassReads::Read(std::shared_ptr<SampleSource> source, EntryId file,
     MutexLock lock(mu_);
     stopped = stopped_;
     if (!stopped) {
-      const size_t lane =
-          waiter.device < lane_of_.size() ? lane_of_[waiter.device] : 0;
-      lanes_[lane].waiting.push_back(
-          Wish{std::move(source), file, std::move(waiter)});
+      const size_t lane = lanes_.Of(waiter.device);
+      waiting_.Push(lane, Wish{std::move(source), file, std::move(waiter)});
     }
   }
   if (stopped) return Cancel(waiter);
@@ -71,50 +65,33 @@ void BypassReads::Read(std::shared_ptr<SampleSource> source, EntryId file,
 }
 
 void BypassReads::Stop() {
-  std::vector<std::deque<Wish>> waiting;
+  std::vector<Wish> waiting;
   {
     MutexLock lock(mu_);
     stopped_ = true;
-    for (Lane& lane : lanes_) {
-      waiting.push_back(std::exchange(lane.waiting, {}));
-    }
+    waiting = waiting_.Clear();
     // They ask a reader for one read, which waits for no device.
     while (asking_ > 0) asked_.Wait(mu_);
   }
-  for (const std::deque<Wish>& lane : waiting) {
-    for (const Wish& wish : lane) Cancel(wish.waiter);
-  }
-}
-
-absl::optional<BypassReads::Begun> BypassReads::TakeOf(size_t lane) {
-  Lane& from = lanes_[lane];
-  if (from.waiting.empty()) return absl::nullopt;
-  const ReadWaiter& waiter = from.waiting.front().waiter;
-  const uint64_t bytes =
-      Arena::Footprint(waiter.offset % kReadAlignment + waiter.length);
-  // If there is no memory, the read that ends next continues from here.
-  if (from.used > 0 && from.used + bytes > bytes_ / lanes_.size()) {
-    return absl::nullopt;
-  }
-  Begun begun{{}, lane, bytes, memory_->Allocate(bytes)};
-  if (begun.memory == nullptr) return absl::nullopt;
-  begun.wish = std::move(from.waiting.front());
-  from.waiting.pop_front();
-  from.used += bytes;
-  return begun;
+  for (const Wish& wish : waiting) Cancel(wish.waiter);
 }
 
 absl::optional<BypassReads::Begun> BypassReads::TakeNext(size_t lane,
                                                          uint64_t freed) {
   MutexLock lock(mu_);
-  lanes_[lane].used -= freed;
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    const size_t at = (turn_ + i) % lanes_.size();
-    absl::optional<Begun> begun = TakeOf(at);
-    if (!begun) continue;
-    turn_ = at + 1;
+  used_[lane] -= freed;
+  for (size_t i = 0; i < waiting_.offers(); ++i) {
+    const auto [at, wish] = waiting_.At(i);
+    if (wish == nullptr) continue;
+    const uint64_t bytes = Arena::Footprint(
+        wish->waiter.offset % kReadAlignment + wish->waiter.length);
+    // If there is no memory, the read that ends next continues from here.
+    if (used_[at] > 0 && used_[at] + bytes > bytes_ / used_.size()) continue;
+    std::shared_ptr<MemoryBlock> memory = memory_->Allocate(bytes);
+    if (memory == nullptr) continue;
+    used_[at] += bytes;
     ++asking_;
-    return begun;
+    return Begun{waiting_.Take(at), at, bytes, std::move(memory)};
   }
   return absl::nullopt;
 }

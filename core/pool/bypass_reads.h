@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 #include "core/pool/content_provider.h"
+#include "core/pool/device_lanes.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
 
@@ -47,7 +47,7 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
   // Allocates nothing yet. `stall` outlives this; may be null. REQUIRES: bytes
   // >= 2 * kLongestRead.
   BypassReads(uint64_t bytes, StallClock* stall)
-      : bytes_(bytes), stall_(stall), lanes_(1) {}
+      : bytes_(bytes), stall_(stall) {}
 
   // Allocates the memory, the first time, and divides it evenly among the
   // devices that have files. Each part has room for a longest read, and there
@@ -78,16 +78,11 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
     EntryId file;
     ReadWaiter waiter;
   };
-  // The reads of a device, or of several.
-  struct Lane {
-    std::deque<Wish> waiting;  // for memory
-    uint64_t used = 0;         // bytes of memory
-  };
   // A read with its memory.
   struct Begun {
     Wish wish;
     size_t lane = 0;
-    uint64_t bytes = 0;  // of lanes_[lane].used
+    uint64_t bytes = 0;  // of used_[lane]
     std::shared_ptr<MemoryBlock> memory;
   };
   // Begins the reads that have memory, after a read of `lane` has left `freed`
@@ -95,7 +90,6 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
   void Go(size_t lane, uint64_t freed);
   // Empty if no read can begin. Otherwise Asked has to follow.
   absl::optional<Begun> TakeNext(size_t lane, uint64_t freed);
-  absl::optional<Begun> TakeOf(size_t lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Asked();
   void Cancel(const ReadWaiter& waiter) const;
 
@@ -105,9 +99,9 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
 
   mutable Mutex mu_;
   std::unique_ptr<Arena> memory_ ABSL_GUARDED_BY(mu_);  // null: not prepared
-  std::vector<Lane> lanes_ ABSL_GUARDED_BY(mu_);        // at least one
-  std::vector<size_t> lane_of_ ABSL_GUARDED_BY(mu_);    // by device
-  size_t turn_ ABSL_GUARDED_BY(mu_) = 0;                // the lane that is next
+  DeviceLanes lanes_ ABSL_GUARDED_BY(mu_);
+  LaneQueue<Wish> waiting_ ABSL_GUARDED_BY(mu_){1};     // for memory
+  std::vector<uint64_t> used_ ABSL_GUARDED_BY(mu_){0};  // bytes, by lane
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t asking_ ABSL_GUARDED_BY(mu_) = 0;  // threads that ask a source
   CondVar asked_;                             // none of them does any more
