@@ -286,4 +286,14 @@ uint32_t Catalogue::attribute_class_count() const {
   return static_cast<uint32_t>(tables_.classes.size());
 }
 
+std::vector<uint32_t> Catalogue::file_devices() const {
+  std::vector<uint32_t> devices;
+  for (const auto& shared : tables_.classes) {
+    if (KindOfMode(shared.mode) != EntryKind::kFile) continue;
+    if (std::ranges::find(devices, shared.device) != devices.end()) continue;
+    devices.push_back(shared.device);
+  }
+  return devices;
+}
+
 }  // namespace shufflefs

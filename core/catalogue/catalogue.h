@@ -143,6 +143,12 @@ class Catalogue {
   // Classes are dense from 0: a cheap key for caches of what these determine.
   uint32_t attribute_class(EntryId entry) const;
   uint32_t attribute_class_count() const;
+  // The device of an entry: 0 is the root's, others count by first appearance.
+  uint32_t device(EntryId entry) const {
+    return tables_.classes[tables_.attr_class[entry.value()]].device;
+  }
+  // The devices that have files, without repeats.
+  std::vector<uint32_t> file_devices() const;
   // Returns whether the scanning user may read a file, as far as its mode says.
   bool readable(EntryId entry) const {
     return tables_.classes[attribute_class(entry)].readable != 0;

@@ -135,6 +135,7 @@ absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
     source = tier->Source();
     absl::StrAppend(&pool.how, "; mini-epochs in ", parts_.config->tier_path);
   }
+  pool.catalogue = catalogue;
   pool.source = std::make_unique<CachedSource>(std::move(source),
                                                *parts_.source, catalogue);
   return absl::OkStatus();

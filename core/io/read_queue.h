@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReadQueue knows which reads wait, which have begun, and which may begin next.
 // Every FileReader takes the order, the depth, the byte bound and the
-// cancellation from it.
+// cancellation from it. Devices wait in lanes, each with its own bounds, so a
+// device that hangs stops no other.
 #ifndef SHUFFLEFS_CORE_IO_READ_QUEUE_H_
 #define SHUFFLEFS_CORE_IO_READ_QUEUE_H_
 
@@ -19,17 +20,24 @@ namespace shufflefs {
 // Not thread-safe: the reader's lock guards it.
 class ReadQueue {
  public:
-  // Both bounds apply to reads that began and did not end. One read is always
-  // allowed, whatever its length.
-  ReadQueue(size_t depth, uint64_t max_bytes)
-      : depth_(depth), max_bytes_(max_bytes) {}
+  // Trees rarely span more devices.
+  static constexpr size_t kDevices = 4;
 
+  // Both bounds apply to reads of one device (FileRead::expected) that began
+  // and did not end. One read of it is always allowed, whatever its length. So
+  // all devices together have at most `devices` times as much. Further devices
+  // share the bounds of the last. REQUIRES: devices >= 1.
+  ReadQueue(size_t depth, uint64_t max_bytes, size_t devices = kDevices)
+      : depth_(depth), max_bytes_(max_bytes), most_lanes_(devices), lanes_(1) {}
+
+  // Devices take turns. The reads of each begin in their order.
   void Push(std::vector<FileRead> reads);
   void PushUrgent(FileRead read);
   void Cancel() { cancelled_ = true; }
 
   struct Next {
     FileRead read;
+    size_t lane = 0;         // for End
     bool cancelled = false;  // to be ended, not begun
     bool urgent = false;
     // The number of the Push. Consecutive Pushes of pieces of files count as
@@ -37,16 +45,19 @@ class ReadQueue {
     uint64_t batch = 0;
   };
   // The next read. Empty if none waits or the bounds are reached. A smaller
-  // read never overtakes one that does not fit. Cancelled reads ignore the
-  // bounds. Call End for each read.
+  // read never overtakes one of its device that does not fit. Cancelled reads
+  // ignore the bounds. Call End for each read.
   absl::optional<Next> Take();
   // Returns whether Take would return a read.
   bool Ready() const;
   // The read is over and `got` bytes came. Call it before the read's `done`, so
   // that the statistics include the read by then.
-  void End(uint64_t length, uint64_t got);
+  void End(size_t lane, uint64_t length, uint64_t got);
 
-  bool idle() const { return waiting() == 0 && begun_ == 0; }
+  bool idle() const;
+  // The most devices that had reads at the same time, as far as they have
+  // bounds of their own. At least 1.
+  size_t devices() const { return lanes_.size(); }
   FileReaderStats stats() const;
 
  private:
@@ -55,34 +66,49 @@ class ReadQueue {
     uint64_t number = 0;
     std::deque<FileRead> reads;
   };
+  // The reads of one device.
+  struct Lane {
+    absl::optional<uint64_t> device;
+    std::deque<FileRead> urgent;
+    // It is empty only if no batch waits.
+    Batch next;
+    // Those without a place.
+    std::deque<Batch> in_line;
+    // Those with one.
+    CScanQueue<Batch> by_place;
+    // Whether `next` has one.
+    bool was_by_place = false;
+    // Reads of all batches.
+    size_t queued = 0;
+    size_t begun = 0;
+    uint64_t in_flight = 0;  // bytes
 
-  size_t waiting() const { return urgent_.size() + queued_; }
-  const FileRead& front() const {
-    return urgent_.empty() ? next_.reads.front() : urgent_.front();
-  }
-  void PushBatch(Batch batch);
-  // If nothing is left of the next batch, chooses another. Those with a place
-  // and those without take turns.
-  void Choose();
+    size_t waiting() const { return urgent.size() + queued; }
+    bool idle() const { return waiting() == 0 && begun == 0; }
+    const FileRead& front() const {
+      return urgent.empty() ? next.reads.front() : urgent.front();
+    }
+    void Push(Batch batch);
+    // If nothing is left of the next batch, chooses another. Those with a place
+    // and those without take turns.
+    void Choose();
+    Next Take();
+  };
+
+  // The lane of a read. A device that has none gets one that nobody uses.
+  size_t LaneOf(const FileRead& read);
+  // Adds reads of one device.
+  void PushTo(Lane& lane, std::vector<FileRead> reads);
+  bool IsReady(const Lane& lane) const;
 
   const size_t depth_;
   const uint64_t max_bytes_;
-  std::deque<FileRead> urgent_;
-  // It is empty only if no batch waits.
-  Batch next_;
-  // Those without a place.
-  std::deque<Batch> in_line_;
-  // Those with one.
-  CScanQueue<Batch> by_place_;
-  // Whether next_ has one.
-  bool was_by_place_ = false;
-  // Reads of all batches.
-  size_t queued_ = 0;
+  const size_t most_lanes_;
+  std::vector<Lane> lanes_;
+  size_t turn_ = 0;  // the lane that is next
   uint64_t batches_ = 0;
   bool last_were_pieces_ = false;  // of the last Push
   bool cancelled_ = false;
-  size_t begun_ = 0;
-  uint64_t in_flight_ = 0;  // bytes
   uint64_t reads_ = 0;
   uint64_t bytes_ = 0;
 };

@@ -10,6 +10,7 @@
 
 namespace shufflefs {
 
+// The bounds of reads in flight are those of one device: see ReadQueue.
 struct FileReaderOptions {
   size_t depth = 32;  // reads in flight, >= 1; with threads: their number
   // Bytes in flight. A larger single read runs alone.

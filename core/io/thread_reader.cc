@@ -53,7 +53,8 @@ ThreadReader::~ThreadReader() {
 void ThreadReader::CallOne() {
   if (stop_ || !queue_.Ready()) return;
   if (idle_ > 0) return changed_.SignalOne();
-  if (threads_.size() >= options_.threads) return;
+  // Threads that one device holds are not missing to another.
+  if (threads_.size() >= options_.threads * queue_.devices()) return;
   auto more = TryStartThread(absl::StrCat("sfs-read-", threads_.size()),
                              [this](std::stop_token) { Run(); });
   if (!more) return;
@@ -98,7 +99,7 @@ void ThreadReader::Run() {
       CallOne();          // wakes others while reads may begin
     }
     ReadJob job(std::move(next->read), &systems_, options_);
-    ReadOne(job, next->cancelled ? job.Cancelled() : job.Begin());
+    ReadOne(job, next->lane, next->cancelled ? job.Cancelled() : job.Begin());
     MutexLock lock(mu_);
     ++idle_;
   }
@@ -120,7 +121,7 @@ std::shared_ptr<const OpenFile> ThreadReader::Lend(ReadJob& job) {
   return files_.Keep(job.path(), job.TakeFile());
 }
 
-void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
+void ThreadReader::ReadOne(ReadJob& job, size_t lane, ReadJob::Step step) {
   using Step = ReadJob::Step;
   while (step != Step::kEnd) {
     step = step == Step::kOpen   ? Open(job)
@@ -129,7 +130,7 @@ void ThreadReader::ReadOne(ReadJob& job, ReadJob::Step step) {
   }
   {
     MutexLock lock(mu_);
-    queue_.End(job.length(), job.got());
+    queue_.End(lane, job.length(), job.got());
     CallOne();  // the next read may fit now
   }
   // First, so that whoever now reads the file again finds it open.

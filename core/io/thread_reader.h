@@ -20,7 +20,8 @@
 namespace shufflefs {
 
 // Its threads are named "sfs-read-<i>". They call `done`. The first thread
-// starts at once, the others when a read would have to wait for a thread.
+// starts at once, the others when a read would have to wait for a thread. Each
+// device may have as many as the options say, up to ReadQueue::kDevices.
 class ThreadReader : public FileReader {
  public:
   // `source` outlives the reader.
@@ -37,7 +38,8 @@ class ThreadReader : public FileReader {
   void Run();
   // Lets one more thread check the queue if a read may begin.
   void CallOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void ReadOne(ReadJob& job, ReadJob::Step step);
+  // `lane` is that of queue_.
+  void ReadOne(ReadJob& job, size_t lane, ReadJob::Step step);
   ReadJob::Step Open(ReadJob& job);
   // Keeps the job's open file for others, if it may. Returns one to close.
   std::shared_ptr<const OpenFile> Lend(ReadJob& job);

@@ -60,13 +60,17 @@ absl::Status Uring::SetUp(unsigned entries, unsigned workers) {
   if (failed == -EINVAL) failed = io_uring_queue_init(entries, &ring_, 0);
   if (failed != 0) return ErrnoStatus(-failed, "io_uring_setup");
   made_ = true;
-  // Calls that block go to threads of the kernel, above all opens of files
-  // whose inodes are not in memory. The kernel's default is four per core. It
-  // stays so before Linux 5.15.
-  unsigned most[2] = {workers, 0};
-  io_uring_register_iowq_max_workers(&ring_, most);
+  AllowWorkers(workers);
   RETURN_IF_ERROR(CheckCalls(&ring_));
   return CheckEnter(&ring_);
+}
+
+// Calls that block go to threads of the kernel, above all opens of files whose
+// inodes are not in memory. The kernel's default is four per core. It stays so
+// before Linux 5.15.
+void Uring::AllowWorkers(unsigned workers) {
+  unsigned most[2] = {workers, 0};
+  io_uring_register_iowq_max_workers(&ring_, most);
 }
 
 Uring::~Uring() {

@@ -45,6 +45,9 @@ class Uring {
   // Calls that have not been returned as completed.
   uint64_t pending() const { return pending_; }
 
+  // Lets the kernel use more threads from now on.
+  void AllowWorkers(unsigned workers);
+
   void ArmWake();
   void Wake();  // any thread, also a signal handler
 

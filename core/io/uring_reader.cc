@@ -49,6 +49,7 @@ struct UringReader::Slot {
   ReadJob::Step step = ReadJob::Step::kOpen;  // of the pending call
   open_how how = {};
   int again = 0;
+  size_t lane = 0;    // of queue_
   uint64_t turn = 0;  // 0: it need not wait for a turn
   bool had_turn = false;
 };
@@ -63,12 +64,10 @@ absl::StatusOr<std::unique_ptr<UringReader>> UringReader::Make(
   return reader;
 }
 
-// The ring has room for the reads in flight, as many closes, and the wake.
 UringReader::UringReader(const SourceDir& source,
                          const FileReaderOptions& options)
     : source_(source),
       options_(options),
-      entries_(static_cast<unsigned>(2 * Depth(options) + 2)),
       remote_(IsRemote(source)),
       files_(OpenFiles::kMost, [this](UniqueFd fd) { Close(std::move(fd)); }),
       queue_(Depth(options), options.max_in_flight_bytes) {
@@ -99,7 +98,9 @@ UringReader::~UringReader() {
 }
 
 void UringReader::WakeIfAsleep() {
-  if (awake_ || !queue_.Ready()) return;
+  // For another device there is room even if the ring was full.
+  const bool checks = awake_ && devices_ == queue_.devices();
+  if (checks || !queue_.Ready()) return;
   awake_ = true;
   ring_->Wake();
 }
@@ -135,10 +136,19 @@ absl::Status UringReader::RegisterMemory(absl::Span<char> memory) {
   return *registered_;
 }
 
+// The reads in flight, as many closes, and the wake. Calls of a device that
+// hangs do not complete, so a ring for one device has room for what completes.
+unsigned UringReader::MostPending(size_t devices) const {
+  return static_cast<unsigned>(2 * Depth(options_) * devices + 2);
+}
+
+unsigned UringReader::Workers(size_t devices) const {
+  const size_t each = std::min<size_t>(Depth(options_), kMostWorkers);
+  return static_cast<unsigned>(each * devices);
+}
+
 absl::Status UringReader::SetUp() {
-  const auto workers =
-      static_cast<unsigned>(std::min<size_t>(Depth(options_), kMostWorkers));
-  ASSIGN_OR_RETURN(ring_, Uring::Make(entries_, workers));
+  ASSIGN_OR_RETURN(ring_, Uring::Make(MostPending(1), Workers(1)));
   ring_->ArmWake();
   return absl::OkStatus();
 }
@@ -171,15 +181,20 @@ bool UringReader::Admit() {
     absl::optional<ReadQueue::Next> next;
     {
       MutexLock lock(mu_);
+      if (devices_ != queue_.devices()) {
+        devices_ = queue_.devices();
+        ring_->AllowWorkers(Workers(devices_));
+      }
       // If there is no room, closes are pending. Their completions lead here
       // again.
-      awake_ = ring_->pending() + 1 >= entries_;
+      awake_ = ring_->pending() + 1 >= MostPending(devices_);
       if (!awake_) next = queue_.Take();
       if (!next) return !stop_ || !queue_.idle() || ring_->pending() > 0;
       awake_ = true;
     }
     auto slot =
         std::make_unique<Slot>(std::move(next->read), &systems_, options_);
+    slot->lane = next->lane;
     if (!next->urgent && !next->cancelled && IsHere(slot->job)) {
       slot->turn = first_turn_ + turns_.size();
       turns_.emplace_back();
@@ -357,7 +372,7 @@ void UringReader::End(std::unique_ptr<Slot> slot) {
   Leave(slot->job);
   {
     MutexLock lock(mu_);
-    queue_.End(slot->job.length(), slot->job.got());
+    queue_.End(slot->lane, slot->job.length(), slot->job.got());
   }
   slot->job.CallDone();
 }

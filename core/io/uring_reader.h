@@ -60,6 +60,10 @@ class UringReader : public FileReader {
   void Run();
   absl::Status SetUp();
   bool Admit();
+  // Calls that so many devices may have pending at a time.
+  unsigned MostPending(size_t devices) const;
+  // Threads of the kernel for them.
+  unsigned Workers(size_t devices) const;
   void HandleWake();
   void HandleSlot(std::unique_ptr<Slot> slot, int32_t result);
   ReadJob::Step OpenEnded(Slot& slot, int32_t result);
@@ -85,8 +89,7 @@ class UringReader : public FileReader {
   // Constant after construction.
   const SourceDir& source_;
   const FileReaderOptions options_;
-  const unsigned entries_;  // of the ring
-  const bool remote_;       // the source is on a server, or on FUSE
+  const bool remote_;  // the source is on a server, or on FUSE
 
   // Only the ring's thread uses these, except for Uring::Wake.
   std::unique_ptr<Uring> ring_;
@@ -109,7 +112,8 @@ class UringReader : public FileReader {
   mutable Mutex mu_;
   CondVar answered_;  // started_ or registered_ was set
   ReadQueue queue_ ABSL_GUARDED_BY(mu_);
-  bool awake_ ABSL_GUARDED_BY(mu_) = true;  // it will check queue_ again
+  bool awake_ ABSL_GUARDED_BY(mu_) = true;   // it will check queue_ again
+  size_t devices_ ABSL_GUARDED_BY(mu_) = 1;  // of queue_, at its last check
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   absl::optional<absl::Status> started_ ABSL_GUARDED_BY(mu_);
   absl::optional<absl::Span<char>> to_register_ ABSL_GUARDED_BY(mu_);

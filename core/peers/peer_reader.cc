@@ -68,7 +68,9 @@ FileRead PieceOf(const FileRead& read, uint64_t begin, uint64_t end,
 }  // namespace
 
 PeerReader::PeerReader(Parts parts)
-    : parts_(std::move(parts)), remote_(kMostAsked, kMostAskedBytes) {}
+    : parts_(std::move(parts)),
+      // The network is one device, whatever the files are on.
+      remote_(kMostAsked, kMostAskedBytes, /*devices=*/1) {}
 
 PeerReader::~PeerReader() {
   Cancel();
@@ -347,7 +349,7 @@ void PeerReader::NoteAnswer(const std::string& member, Clock::time_point sent,
 
 void PeerReader::CountAnswer(const FileRead& piece, bool came) {
   MutexLock lock(mu_);
-  remote_.End(piece.length, came ? piece.length : 0);
+  remote_.End(/*lane=*/0, piece.length, came ? piece.length : 0);
 }
 
 void PeerReader::Answered(const std::shared_ptr<const FileRead>& piece,

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // BypassReads reads pieces of files that readers wait for and that no pool
-// holds. It has a small memory of its own, for all views of an engine. If that
-// is used up, the next piece is read as soon as another read has ended.
+// holds. It has a small memory of its own, for all views of an engine. If the
+// part of a device is used up, the next piece of it is read as soon as another
+// read of that device has ended. So a device that hangs stops no other.
 #ifndef SHUFFLEFS_CORE_POOL_BYPASS_READS_H_
 #define SHUFFLEFS_CORE_POOL_BYPASS_READS_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
+#include "core/catalogue/catalogue.h"
 #include "core/pool/content_provider.h"
+#include "core/pool/device_lanes.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
 
@@ -25,6 +31,7 @@ struct ReadWaiter {
   uint64_t offset = 0;  // offset + length is within the file
   uint64_t length = 0;  // > 0
   ContentProvider::ReadDone done;
+  uint32_t device = 0;  // of the file, as Catalogue::device
 };
 
 // Thread-safe. No call waits for a device. May be destroyed while reads are
@@ -42,12 +49,17 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
   BypassReads(uint64_t bytes, StallClock* stall)
       : bytes_(bytes), stall_(stall) {}
 
-  // Allocates the memory, the first time. Errors: those of mmap.
-  absl::Status Prepare();
+  // Allocates the memory, the first time, and divides it evenly among the
+  // devices that have files. Each part has room for a longest read, and there
+  // are at most ReadQueue::kDevices. Further devices share the last. All reads
+  // together take no more than `bytes`, and if there are several parts, a page
+  // for each. Errors: those of mmap.
+  absl::Status Prepare(absl::Span<const uint32_t> devices);
 
-  // Returns the part of a read that is within a file of `size` bytes, at most
-  // kLongestRead bytes. Its length is 0 if no part is.
-  static ReadWaiter Clip(uint64_t size, ReadWaiter read);
+  // Returns the part of a read that is within the file, at most kLongestRead
+  // bytes. Its length is 0 if no part is.
+  static ReadWaiter Clip(const Catalogue& catalogue, EntryId file,
+                         ReadWaiter read);
 
   // REQUIRES: Prepare returned OK, and waiter.length <= kLongestRead.
   // After Stop, the answer is Cancelled.
@@ -66,10 +78,18 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
     EntryId file;
     ReadWaiter waiter;
   };
-  // Begins the reads that have memory.
-  void Go();
-  // Returns false if no read can begin. Otherwise Asked has to follow.
-  bool TakeNext(Wish& next, std::shared_ptr<MemoryBlock>& memory);
+  // A read with its memory.
+  struct Begun {
+    Wish wish;
+    size_t lane = 0;
+    uint64_t bytes = 0;  // of used_[lane]
+    std::shared_ptr<MemoryBlock> memory;
+  };
+  // Begins the reads that have memory, after a read of `lane` has left `freed`
+  // bytes.
+  void Go(size_t lane, uint64_t freed);
+  // Empty if no read can begin. Otherwise Asked has to follow.
+  absl::optional<Begun> TakeNext(size_t lane, uint64_t freed);
   void Asked();
   void Cancel(const ReadWaiter& waiter) const;
 
@@ -79,7 +99,9 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
 
   mutable Mutex mu_;
   std::unique_ptr<Arena> memory_ ABSL_GUARDED_BY(mu_);  // null: not prepared
-  std::deque<Wish> waiting_ ABSL_GUARDED_BY(mu_);       // for memory
+  DeviceLanes lanes_ ABSL_GUARDED_BY(mu_);
+  LaneQueue<Wish> waiting_ ABSL_GUARDED_BY(mu_){1};     // for memory
+  std::vector<uint64_t> used_ ABSL_GUARDED_BY(mu_){0};  // bytes, by lane
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t asking_ ABSL_GUARDED_BY(mu_) = 0;  // threads that ask a source
   CondVar asked_;                             // none of them does any more

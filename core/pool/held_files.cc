@@ -25,7 +25,7 @@ absl::StatusOr<std::shared_ptr<HeldFiles>> HeldFiles::Make(Parts parts) {
         absl::StrCat("memory: ", memory.guarantee, " bytes; at least ",
                      kLeastMemory, " are needed"));
   }
-  RETURN_IF_ERROR(memory.bypass->Prepare());
+  RETURN_IF_ERROR(memory.bypass->Prepare(parts.catalogue->file_devices()));
   ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,
                    memory.pool->Open({.name = memory.name,
                                       .guarantee = memory.guarantee,
@@ -86,8 +86,8 @@ bool HeldFiles::IsHere(EntryId file) const {
 
 void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
                      ContentProvider::ReadDone done) {
-  ReadWaiter waiter = BypassReads::Clip(catalogue_->file_size(file),
-                                        {offset, length, std::move(done)});
+  ReadWaiter waiter =
+      BypassReads::Clip(*catalogue_, file, {offset, length, std::move(done)});
   if (waiter.length == 0) {
     waiter.done(absl::Span<const iovec>());
     return;

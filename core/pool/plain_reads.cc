@@ -39,7 +39,7 @@ absl::StatusOr<std::shared_ptr<SampleSource>> PlainReads::Source() {
   if (source_ != nullptr) return source_;
   std::unique_ptr<FileReader> reader;
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<SampleSource>> {
-    RETURN_IF_ERROR(parts_.bypass->Prepare());
+    RETURN_IF_ERROR(parts_.bypass->Prepare(parts_.catalogue->file_devices()));
     reader =
         MakeFileReaderBy(parts_.make_reader, *parts_.source, ReaderOptions());
     return std::make_shared<FileSource>(parts_.catalogue, reader.get(),
@@ -66,7 +66,7 @@ absl::optional<size_t> PlainReads::ReadAtOnce(EntryId file, uint64_t offset,
 
 void PlainReads::Read(EntryId file, uint64_t offset, uint64_t length,
                       ContentProvider::ReadDone done) {
-  ReadWaiter waiter = BypassReads::Clip(parts_.catalogue->file_size(file),
+  ReadWaiter waiter = BypassReads::Clip(*parts_.catalogue, file,
                                         {offset, length, std::move(done)});
   if (waiter.length == 0) return waiter.done(absl::Span<const iovec>());
   absl::StatusOr<std::shared_ptr<SampleSource>> source = Source();

@@ -30,7 +30,8 @@ absl::StatusOr<std::shared_ptr<Supply>> Supply::Make(Parts parts) {
         absl::StrCat("memory: ", memory.guarantee, " bytes; at least ",
                      kLeastMemory, " are needed"));
   }
-  RETURN_IF_ERROR(memory.bypass->Prepare());
+  RETURN_IF_ERROR(
+      memory.bypass->Prepare(parts.dataset->catalogue().file_devices()));
   ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,
                    memory.pool->Open({.name = memory.name,
                                       .guarantee = memory.guarantee,

@@ -24,7 +24,7 @@ void Supply::Waited() const {
 
 void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
                   ReadDone done) {
-  ReadWaiter waiter = BypassReads::Clip(dataset_->catalogue().file_size(file),
+  ReadWaiter waiter = BypassReads::Clip(dataset_->catalogue(), file,
                                         {offset, length, std::move(done)});
   if (waiter.length == 0) {
     waiter.done(absl::Span<const iovec>());

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/io/read_queue.h"
 #include "core/pool/bypass_reads.h"
 
 namespace shufflefs {
@@ -64,17 +65,35 @@ std::vector<WantedPart> PartsAhead(const PartedFile& content, uint64_t part,
   return wanted;
 }
 
+absl::Status TooLittle(uint64_t bytes) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("memory: ", bytes, " bytes; to shuffle records at least ",
+                   RecordPool::kLeastMemory, " are needed"));
+}
+
+DeviceLanes LanesOf(const Catalogue* catalogue) {
+  if (catalogue == nullptr) return DeviceLanes();
+  return {catalogue->file_devices(), ReadQueue::kDevices};
+}
+
+absl::flat_hash_set<uint64_t> IdsOf(
+    absl::Span<const std::shared_ptr<const RecordFile>> files) {
+  absl::flat_hash_set<uint64_t> ids;
+  for (const auto& file : files) ids.insert(file->id);
+  return ids;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
   if (parts.memory.guarantee < kLeastMemory) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "memory: ", parts.memory.guarantee,
-        " bytes; to shuffle records at least ", kLeastMemory, " are needed"));
+    return TooLittle(parts.memory.guarantee);
   }
-  ASSIGN_OR_RETURN(RecordShares shares, RecordShares::Open(parts.memory));
+  DeviceLanes lanes = LanesOf(parts.catalogue.get());
+  ASSIGN_OR_RETURN(RecordShares shares,
+                   RecordShares::Open(parts.memory, lanes.count()));
   std::shared_ptr<RecordPool> pool(
-      new RecordPool(std::move(parts), std::move(shares)));
+      new RecordPool(std::move(parts), std::move(shares), std::move(lanes)));
   pool->pool_->Follow([weak = pool->weak_from_this()](uint64_t bytes) {
     if (const auto self = weak.lock()) self->GiveBack(bytes);
   });
@@ -86,21 +105,25 @@ absl::StatusOr<std::shared_ptr<RecordPool>> RecordPool::Make(Parts parts) {
   return pool;
 }
 
-RecordPool::RecordPool(Parts parts, RecordShares shares)
+RecordPool::RecordPool(Parts parts, RecordShares shares, DeviceLanes lanes)
     : how_(std::move(parts.how)),
       memory_bytes_(parts.memory.guarantee),
       pool_bytes_(shares.parts->guarantee() +
                   shares.straddling.back()->guarantee()),
       stall_(parts.stall),
       worker_(parts.worker),
+      catalogue_(std::move(parts.catalogue)),
+      lanes_(std::move(lanes)),
       source_(std::move(parts.source)),
       pool_(std::move(shares.parts)),
-      staging_(std::move(shares.staging)),
-      spare_(std::move(shares.spare)),
-      index_(std::move(shares.index)),
       plans_(kKeptPlanBytes),
-      straddling_(std::move(shares.straddling),
-                  index_->guarantee() / StraddlingRecordCache::kIndexBytes) {}
+      straddling_(
+          std::exchange(shares.straddling, {}),
+          shares.index->guarantee() / StraddlingRecordCache::kIndexBytes),
+      shares_(std::move(shares)),
+      queue_(lanes_.count()),
+      gathering_(lanes_.count()),
+      alone_(shares_.spare.size()) {}
 
 uint64_t RecordPool::largest_part() const {
   // The part of a reader and the one fetched ahead of it fit, even if pieces
@@ -122,7 +145,7 @@ SupplyStatus RecordPool::status() const {
   status.memory_limit = pool_->pool_capacity();
   status.memory_guaranteed = memory_bytes_;
   status.pool_bytes =
-      pool_->used() + staging_->used() + spare_->used() + straddling_.bytes();
+      pool_->used() + shares_.bytes_of_buffers() + straddling_.bytes();
   status.source_bytes = source_->bytes_read();
   status.source_reads = source_->reads();
   status.how = absl::StrCat(how_, "; ", source_->how());
@@ -135,10 +158,7 @@ SupplyStatus RecordPool::status() const {
 
 void RecordPool::Forget(
     absl::Span<const std::shared_ptr<const RecordFile>> files) {
-  absl::flat_hash_set<uint64_t> ids;
-  for (const std::shared_ptr<const RecordFile>& file : files) {
-    ids.insert(file->id);
-  }
+  const absl::flat_hash_set<uint64_t> ids = IdsOf(files);
   // They are destroyed with no lock held, because they may own anything.
   std::vector<std::shared_ptr<Held>> gone;
   {

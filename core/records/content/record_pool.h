@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <set>
 #include <utility>
@@ -22,8 +21,10 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/base/worker.h"
+#include "core/catalogue/catalogue.h"
 #include "core/io/io_buf.h"
 #include "core/pool/content_provider.h"
+#include "core/pool/device_lanes.h"
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/pool_memory.h"
 #include "core/pool/sample_source.h"
@@ -79,6 +80,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     // pool. Null: the reader's thread does this. Once it is stopped, reads are
     // Cancelled unless their parts are here.
     Worker* worker = nullptr;
+    // Tells the devices of files, which have buffers of their own. Null: all
+    // files are on one device.
+    std::shared_ptr<const Catalogue> catalogue = nullptr;
   };
   static absl::StatusOr<std::shared_ptr<RecordPool>> Make(Parts parts);
 
@@ -151,7 +155,7 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     friend auto operator<=>(const Age&, const Age&) = default;
   };
 
-  RecordPool(Parts parts, RecordShares shares);
+  RecordPool(Parts parts, RecordShares shares, DeviceLanes lanes);
   // Drops parts of about `bytes` bytes for other users of the pool.
   void GiveBack(uint64_t bytes);
 
@@ -206,9 +210,20 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   void Queue(const std::shared_ptr<Held>& held,
              const std::vector<PartRead>& reads, bool urgent);
   void Pump();
-  // Returns the next read and its destination. Returns nothing while there is
-  // no room.
+  // Returns the next read and its destination. Returns nothing while no device
+  // that reads wait for has room.
   absl::optional<FilePiece> NextPiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Gets room for a read of a lane, and memory if it is not gathered. Returns
+  // false if there is none.
+  bool GetRoom(size_t lane, const Fetch& fetch,
+               std::shared_ptr<MemoryBlock>& staging)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  size_t LaneOf(const Held& held, const PartRead& read) const {
+    return LaneOf(held.source->source(read.file));
+  }
+  size_t LaneOf(EntryId file) const {
+    return lanes_.count() == 1 ? 0 : lanes_.Of(catalogue_->device(file));
+  }
   void Arrived(const std::shared_ptr<Held>& held, const PartRead& read,
                std::shared_ptr<MemoryBlock> staging,
                const absl::Status& status);
@@ -220,6 +235,9 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   // Reads only the bytes asked for.
   void ReadAlone(const std::shared_ptr<Request>& request);
   void PumpAlone();
+  // Takes the next request that has memory, which the result holds. Null if
+  // none has.
+  std::shared_ptr<Held> NextAlone() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Constant after construction.
   const std::string how_;
@@ -227,16 +245,14 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   const uint64_t pool_bytes_;    // of these, for parts while pieces are few
   StallClock* const stall_;
   Worker* const worker_;
+  const std::shared_ptr<const Catalogue> catalogue_;
+  const DeviceLanes lanes_;
   // Self-synchronised.
   const std::shared_ptr<SampleSource> source_;
   const std::unique_ptr<PoolShare> pool_;
-  const std::unique_ptr<PoolShare> staging_;
-  const std::unique_ptr<PoolShare> spare_;  // for ReadAlone
-  // What finds the pieces of straddling_ is not of the pool. This share only
-  // reserves it; nobody allocates from it.
-  const std::unique_ptr<PoolShare> index_;
   KeptPlans plans_;
   StraddlingRecordCache straddling_;
+  const RecordShares shares_;  // the others
 
   mutable Mutex mu_;
   absl::flat_hash_map<PartKey, std::shared_ptr<Held>> held_
@@ -246,11 +262,11 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
       ABSL_GUARDED_BY(mu_);
   // Files that readers are in the middle of, and clock_ at their last read.
   absl::flat_hash_map<uint64_t, uint64_t> read_lately_ ABSL_GUARDED_BY(mu_);
-  std::deque<Fetch> urgent_ ABSL_GUARDED_BY(mu_);
-  std::deque<Fetch> queue_ ABSL_GUARDED_BY(mu_);
+  LaneQueue<Fetch> queue_ ABSL_GUARDED_BY(mu_);
   bool pumping_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t gathering_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of reads under way
-  std::deque<std::shared_ptr<Request>> alone_ ABSL_GUARDED_BY(mu_);
+  // Bytes of reads under way, by lane.
+  std::vector<uint64_t> gathering_ ABSL_GUARDED_BY(mu_);
+  LaneQueue<std::shared_ptr<Request>> alone_ ABSL_GUARDED_BY(mu_);
   uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
   // Bytes of all parts begun, and of all that was read alone.
   uint64_t clock_ ABSL_GUARDED_BY(mu_) = 0;

@@ -16,6 +16,22 @@ constexpr uint64_t kMostBesides = 4;
 // bytes of a part that a reader waits for do not wait for the whole prefetch.
 constexpr uint64_t kMostGathering = uint64_t{4} << 20;
 
+// Returns whether a part of so many bytes is gathered if this needs `needed`.
+bool PaysToGather(uint64_t needed, uint64_t bytes) {
+  return needed <= Arena::Footprint(bytes) + bytes / kMostBesides &&
+         needed <= GatherList::kMostBytes;
+}
+
+// Leaves of a plan only what lies before `part_end`.
+void DropKept(PartPlan& plan, uint64_t part_end) {
+  plan.kept.clear();
+  std::erase_if(plan.copies, [part_end](const PartCopy& copy) {
+    return copy.to >= part_end;
+  });
+  std::erase_if(plan.newlines,
+                [part_end](uint64_t at) { return at >= part_end; });
+}
+
 }  // namespace
 
 void RecordPool::Plan(const std::shared_ptr<Held>& held, bool urgent) {
@@ -41,10 +57,7 @@ std::vector<PartRead> RecordPool::PlanOne(Held& held) {
 bool RecordPool::Gathers(Held& held, const std::vector<PartRead>& reads) {
   const uint64_t needed = GatherList::Footprint(held.plan, reads);
   const uint64_t has = Arena::Footprint(held.bytes);
-  if (reads.empty() || needed > has + held.bytes / kMostBesides ||
-      needed > GatherList::kMostBytes) {
-    return false;
-  }
+  if (reads.empty() || !PaysToGather(needed, held.bytes)) return false;
   if (needed > has) {
     held.behind = pool_->Allocate(needed - has);
     if (held.behind == nullptr) return false;
@@ -63,12 +76,7 @@ bool RecordPool::AppendKept(Held& held) {
     return true;
   }
   // The reader that needs them reads them again.
-  held.plan.kept.clear();
-  std::erase_if(held.plan.copies, [part_end](const PartCopy& copy) {
-    return copy.to >= part_end;
-  });
-  std::erase_if(held.plan.newlines,
-                [part_end](uint64_t at) { return at >= part_end; });
+  DropKept(held.plan, part_end);
   return false;
 }
 
@@ -134,39 +142,46 @@ void RecordPool::Queue(const std::shared_ptr<Held>& held,
     for (size_t k = 0; k < reads.size(); ++k) {
       Fetch fetch{held, reads[k]};
       if (held->gathered != nullptr) fetch.to = held->gathered->ReadBegin(k);
-      (urgent ? urgent_ : queue_).push_back(std::move(fetch));
+      queue_.Push(LaneOf(*held, reads[k]), std::move(fetch), urgent);
     }
   }
   Pump();
 }
 
-absl::optional<FilePiece> RecordPool::NextPiece() {
-  std::deque<Fetch>& queue = urgent_.empty() ? queue_ : urgent_;
-  if (queue.empty()) return absl::nullopt;
-  const Fetch& fetch = queue.front();
-  const PartRead read = fetch.read;
-  FilePiece piece;
-  std::shared_ptr<MemoryBlock> staging;
-  // If there is no room, the read that ends next continues here.
-  if (fetch.held->gathered != nullptr) {
-    if (gathering_ >= kMostGathering) return absl::nullopt;
-    gathering_ += read.length;
-    piece.into =
-        fetch.held->bytes_at.Range(fetch.to, Arena::Footprint(read.length));
-  } else {
-    staging = staging_->Allocate(read.length);
-    if (staging == nullptr) return absl::nullopt;
-    piece.into = staging->pieces();
+bool RecordPool::GetRoom(size_t lane, const Fetch& fetch,
+                         std::shared_ptr<MemoryBlock>& staging) {
+  if (fetch.held->gathered == nullptr) {
+    staging = shares_.staging[lane]->Allocate(fetch.read.length);
+    return staging != nullptr;
   }
-  piece.file = fetch.held->source->source(read.file);
-  piece.offset = read.offset;
-  piece.length = read.length;
-  piece.done = [self = shared_from_this(), held = fetch.held, read,
-                staging](const absl::Status& status) mutable {
-    self->Arrived(held, read, std::move(staging), status);
-  };
-  queue.pop_front();
-  return piece;
+  if (gathering_[lane] >= kMostGathering) return false;
+  gathering_[lane] += fetch.read.length;
+  return true;
+}
+
+absl::optional<FilePiece> RecordPool::NextPiece() {
+  std::shared_ptr<MemoryBlock> staging;
+  for (size_t i = 0; i < queue_.offers(); ++i) {
+    const auto [lane, offer] = queue_.At(i);
+    // If there is no room, the read that ends next continues here.
+    if (offer == nullptr || !GetRoom(lane, *offer, staging)) continue;
+    Fetch fetch = queue_.Take(lane);
+    const PartRead read = fetch.read;
+    FilePiece piece;
+    piece.into = staging != nullptr
+                     ? staging->pieces()
+                     : fetch.held->bytes_at.Range(
+                           fetch.to, Arena::Footprint(read.length));
+    piece.file = fetch.held->source->source(read.file);
+    piece.offset = read.offset;
+    piece.length = read.length;
+    piece.done = [self = shared_from_this(), held = std::move(fetch.held), read,
+                  staging](const absl::Status& status) mutable {
+      self->Arrived(held, read, std::move(staging), status);
+    };
+    return piece;
+  }
+  return absl::nullopt;
 }
 
 void RecordPool::Pump() {
@@ -197,7 +212,7 @@ void RecordPool::Arrived(const std::shared_ptr<Held>& held,
                          const absl::Status& status) {
   if (staging == nullptr) {
     MutexLock lock(mu_);
-    gathering_ -= read.length;
+    gathering_[LaneOf(*held, read)] -= read.length;
   } else if (status.ok()) {
     LayOut(held->plan, read, IoBuf(staging->pieces()), held->bytes_at);
   }
@@ -246,33 +261,40 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
 void RecordPool::ReadAlone(const std::shared_ptr<Request>& request) {
   {
     MutexLock lock(mu_);
-    alone_.push_back(request);
+    alone_.Push(shares_.SpareOf(LaneOf(request->file->file)), request);
   }
   PumpAlone();
 }
 
-void RecordPool::PumpAlone() {
-  for (;;) {
-    std::shared_ptr<Request> request;
+std::shared_ptr<RecordPool::Held> RecordPool::NextAlone() {
+  MutexLock lock(mu_);
+  for (size_t i = 0; i < alone_.offers(); ++i) {
+    const auto [lane, offer] = alone_.At(i);
+    if (offer == nullptr) continue;
+    // If there is no memory, the lone read that ends next continues here.
+    auto memory = shares_.spare[lane]->Allocate((*offer)->length);
+    if (memory == nullptr) continue;
+    std::shared_ptr<Request> request = alone_.Take(lane);
     auto held = std::make_shared<Held>();
-    {
-      MutexLock lock(mu_);
-      if (alone_.empty()) return;
-      // If there is no memory, the lone read that ends next continues here.
-      held->memory = spare_->Allocate(alone_.front()->length);
-      if (held->memory == nullptr) return;
-      request = std::move(alone_.front());
-      alone_.pop_front();
-      held->source = request->file;
-      held->bytes = request->length;
-      held->bytes_at = IoBuf(held->memory->pieces());
-      held->reads_left = 1;
-      held->waiters.push_back(request);
-      request->missing = 1;
-      request->pieces.push_back({request->offset, held});
-    }
-    held->plan = plans_.OfRange(request->file->id, *request->file->content,
-                                request->offset, request->length);
+    held->memory = std::move(memory);
+    held->source = request->file;
+    held->bytes = request->length;
+    held->bytes_at = IoBuf(held->memory->pieces());
+    held->reads_left = 1;
+    request->missing = 1;
+    request->pieces.push_back({request->offset, held});
+    held->waiters.push_back(std::move(request));
+    return held;
+  }
+  return nullptr;
+}
+
+void RecordPool::PumpAlone() {
+  while (const std::shared_ptr<Held> held = NextAlone()) {
+    // It waits until OneLess below.
+    const Request& request = *held->waiters.front();
+    held->plan = plans_.OfRange(request.file->id, *request.file->content,
+                                request.offset, request.length);
     LayOutNewlines(held->plan, held->bytes_at);
     LayOutLiterals(held->plan, held->bytes_at);
     Queue(held, PlanPartReads(held->plan, PartReadLimits()), /*urgent=*/true);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/records/content/record_shares.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "core/base/status.h"
+#include "core/io/file_reader.h"
 #include "core/pool/bypass_reads.h"
 
 namespace shufflefs {
@@ -16,13 +19,27 @@ constexpr uint64_t kIndexOfMemory = 32;
 constexpr uint64_t kPiecesOfMemory = 32;
 constexpr uint64_t kMorePiecesOfMemory = 8;
 
+// Divides the bytes evenly among shares of whole pages.
+absl::StatusOr<std::vector<std::unique_ptr<PoolShare>>> Divide(
+    PoolMemory& memory, uint64_t bytes, size_t shares) {
+  std::vector<std::unique_ptr<PoolShare>> all(shares);
+  for (auto& share : all) {
+    ASSIGN_OR_RETURN(share, memory.Reserve(RoundDown(bytes / shares)));
+  }
+  return all;
+}
+
 }  // namespace
 
-absl::StatusOr<RecordShares> RecordShares::Open(PoolMemory memory) {
+absl::StatusOr<RecordShares> RecordShares::Open(PoolMemory memory,
+                                                size_t lanes) {
   const uint64_t all = memory.guarantee;
   RecordShares shares;
-  ASSIGN_OR_RETURN(shares.staging, memory.Reserve(kStagingBytes));
-  ASSIGN_OR_RETURN(shares.spare, memory.Reserve(kSpareBytes));
+  ASSIGN_OR_RETURN(shares.staging, Divide(memory, kStagingBytes, lanes));
+  ASSIGN_OR_RETURN(
+      shares.spare,
+      Divide(memory, kSpareBytes,
+             std::min<size_t>(lanes, kSpareBytes / BypassReads::kLongestRead)));
   ASSIGN_OR_RETURN(shares.index, memory.Reserve(all / kIndexOfMemory));
   for (const uint64_t of : {kPiecesOfMemory, kMorePiecesOfMemory}) {
     const uint64_t bytes = all / of;
@@ -36,6 +53,14 @@ absl::StatusOr<RecordShares> RecordShares::Open(PoolMemory memory) {
       shares.parts,
       memory.pool->Open({.name = memory.name, .guarantee = memory.guarantee}));
   return shares;
+}
+
+uint64_t RecordShares::bytes_of_buffers() const {
+  uint64_t bytes = 0;
+  for (const auto* const shares : {&staging, &spare}) {
+    for (const auto& share : *shares) bytes += share->used();
+  }
+  return bytes;
 }
 
 }  // namespace shufflefs

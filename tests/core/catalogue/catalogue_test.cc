@@ -82,7 +82,8 @@ TEST(CatalogueTest, CostsLessThan72BytesAFileWithItsGrouping) {
   EXPECT_LE(bytes, 72 * files);
 }
 
-TEST(CatalogueTest, InodesOfOtherDevicesStayUnique) {
+// Three files, the last two of them on another device.
+CatalogueTables TwoDevices() {
   TempTree tree;
   tree.Files({"a", "b", "c"});
   CatalogueTables tables = tree.Scanned().tables();
@@ -92,6 +93,24 @@ TEST(CatalogueTest, InodesOfOtherDevicesStayUnique) {
   tables.attr_class[1] = static_cast<uint32_t>(tables.classes.size());
   tables.attr_class[2] = tables.attr_class[1];
   tables.classes.push_back(other);
+  return tables;
+}
+
+TEST(CatalogueTest, DevicesAreThoseOfFiles) {
+  CatalogueTables tables = TwoDevices();
+  const CatalogueTables::AttributeClass last = tables.classes.back();
+  tables.classes.push_back(last);
+  tables.classes.back().mode = S_IFDIR | 0755;
+  tables.classes.back().device = 2;  // only a directory is there
+  tables.classes.push_back(last);
+  const Catalogue catalogue = Catalogue::FromTables(std::move(tables));
+  EXPECT_EQ(catalogue.device(EntryId(0)), 0u);
+  EXPECT_EQ(catalogue.device(EntryId(2)), 3u);
+  EXPECT_THAT(catalogue.file_devices(), testing::UnorderedElementsAre(0u, 3u));
+}
+
+TEST(CatalogueTest, InodesOfOtherDevicesStayUnique) {
+  CatalogueTables tables = TwoDevices();
   tables.ino = {42, 42, uint64_t{42} << 50};
   Catalogue catalogue = Catalogue::FromTables(std::move(tables));
   uint64_t here = catalogue.attributes(EntryId(0)).ino;

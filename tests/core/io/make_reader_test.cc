@@ -141,35 +141,87 @@ class HeldOpens {
   fanotify_event_metadata event_ = {};
 };
 
-TEST(UringReaderTest, AnOpenOnAnotherDeviceThatHangsStopsNoOther) {
-  TempTree tree;
-  tree.File("far", "content");
-  tree.File("near", "content");
-  const SourceDir source = tree.Source();
-  Results results;
-  const auto reader = UringReader::Make(source, FileReaderOptions());
-  HeldOpens held(tree.At("far"));
-  if (!reader.ok() || !held.marked()) return;  // not allowed here
-  const auto submit = [&](int id, const char* path, uint64_t device) {
-    std::vector<FileRead> reads;
-    reads.push_back(results.Read(id, path, 7));
-    reads[0].expected = AttributesOf(tree.At(path));
-    reads[0].expected->device += device;
-    (*reader)->Submit(std::move(reads));
-  };
-  submit(0, "far", 1);
-  held.WaitForOne();
-  submit(1, "near", 0);
-  // Only a failure ends this by the clock.
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (results.order().empty() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+// Reads of "far" and "near", on two devices as far as readers know.
+class TwoDevicesTest : public ::testing::Test {
+ protected:
+  TwoDevicesTest() {
+    tree_.File("far", "content");
+    tree_.File("near", "content");
   }
-  EXPECT_EQ(results.order(), std::vector<int>{1});
+
+  // Returns read `id` of the file.
+  FileRead Read(int id, const std::string& path) {
+    FileRead read = results_.Read(id, path, 7);
+    read.expected = AttributesOf(tree_.At(path));
+    if (path == "far") ++read.expected->device;
+    return read;
+  }
+  void Submit(FileReader& reader, int id, const std::string& path) {
+    std::vector<FileRead> reads;
+    reads.push_back(Read(id, path));
+    reader.Submit(std::move(reads));
+  }
+  // Only a failure ends this by the clock.
+  void WaitForOne() {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (results_.order().empty() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  // As many reads of "far" as the bounds allow hang. A read of "near" ends.
+  void ReadNearWhileFarHangs(FileReader& reader);
+
+  TempTree tree_;
+  const SourceDir source_ = tree_.Source();
+  Results results_;
+};
+
+TEST_F(TwoDevicesTest, AnOpenThatHangsStopsNoOther) {
+  const auto reader = UringReader::Make(source_, FileReaderOptions());
+  HeldOpens held(tree_.At("far"));
+  if (!reader.ok() || !held.marked()) return;  // not allowed here
+  Submit(**reader, 0, "far");
+  held.WaitForOne();
+  Submit(**reader, 1, "near");
+  WaitForOne();
+  EXPECT_EQ(results_.order(), std::vector<int>{1});
   held.LetItGo();
-  results.Wait(2);
-  EXPECT_EQ(results.status(1), absl::OkStatus());
-  EXPECT_EQ(ErrorOf(results.status(0)), ESTALE);
+  results_.Wait(2);
+  EXPECT_EQ(results_.status(1), absl::OkStatus());
+  EXPECT_EQ(ErrorOf(results_.status(0)), ESTALE);
+}
+
+void TwoDevicesTest::ReadNearWhileFarHangs(FileReader& reader) {
+  HeldOpens held(tree_.At("far"));
+  if (!held.marked()) return;  // not allowed here
+  for (int id = 0; id < 3; ++id) Submit(reader, id, "far");
+  reader.SubmitUrgent(Read(3, "far"));
+  held.WaitForOne();
+  Submit(reader, 4, "near");
+  WaitForOne();
+  EXPECT_EQ(results_.order(), std::vector<int>{4});
+  EXPECT_EQ(results_.status(4), absl::OkStatus());
+  held.LetItGo();
+  for (int others = 0; others < 3; ++others) {
+    held.WaitForOne();
+    held.LetItGo();
+  }
+  results_.Wait(5);
+}
+
+TEST_F(TwoDevicesTest, ADeviceThatHangsLeavesTheRingToOthers) {
+  FileReaderOptions options;
+  options.depth = 1;
+  const auto reader = UringReader::Make(source_, options);
+  if (reader.ok()) ReadNearWhileFarHangs(**reader);
+}
+
+TEST_F(TwoDevicesTest, ADeviceThatHangsLeavesThreadsToOthers) {
+  FileReaderOptions options;
+  options.io_uring = false;
+  options.threads = 1;
+  ReadNearWhileFarHangs(*MakeFileReader(source_, options));
 }
 
 class RegisteredMemoryTest : public ::testing::Test {

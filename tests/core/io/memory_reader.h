@@ -119,12 +119,13 @@ class MemoryReader : public FileReader {
           });
       if (found == begun_.end()) return false;
       const bool cancelled = found->cancelled;
+      const size_t lane = found->lane;
       read = std::move(found->read);
       begun_.erase(found);
       status = cancelled            ? absl::CancelledError("cancelled")
                : failure != nullptr ? *failure
                                     : Fill(read);
-      queue_.End(read.length, status.ok() ? read.length : 0);
+      queue_.End(lane, read.length, status.ok() ? read.length : 0);
       Begin();
     }
     read.done(Annotate(status, read.path));

@@ -39,10 +39,10 @@ TEST(ReadQueueTest, BeginsInOrderUpToItsDepth) {
   queue.PushUrgent(Read("u", 1));
   queue.PushUrgent(Read("v", 1));
   EXPECT_EQ(TakeAll(queue), "");
-  queue.End(1, 1);
+  queue.End(0, 1, 1);
   EXPECT_EQ(TakeAll(queue), "u");
-  queue.End(1, 0);
-  queue.End(1, 1);
+  queue.End(0, 1, 0);
+  queue.End(0, 1, 1);
   EXPECT_EQ(TakeAll(queue), "vc");
   EXPECT_EQ(queue.stats().reads, 3u);
   EXPECT_EQ(queue.stats().bytes, 2u);
@@ -63,7 +63,7 @@ TEST(ReadQueueTest, PiecesOfFilesAreOneBatchThatGoesOn) {
     queue.Push({});
     while (absl::optional<ReadQueue::Next> next = queue.Take()) {
       batches.push_back(next->batch);
-      queue.End(1, 1);
+      queue.End(0, 1, 1);
     }
   }
   EXPECT_THAT(batches,
@@ -74,13 +74,13 @@ TEST(ReadQueueTest, KeepsTheBoundOfBytesToTheByte) {
   ReadQueue queue(100, 10);
   for (const char* path : {"a", "b", "c"}) Push(queue, path, 5);
   EXPECT_EQ(TakeAll(queue), "ab");
-  queue.End(5, 5);
+  queue.End(0, 5, 5);
   EXPECT_EQ(TakeAll(queue), "c");
-  queue.End(5, 5);
+  queue.End(0, 5, 5);
   Push(queue, "d", 6);
   Push(queue, "e", 1);  // would fit, but "d" is not overtaken
   EXPECT_EQ(TakeAll(queue), "");
-  queue.End(5, 5);
+  queue.End(0, 5, 5);
   EXPECT_EQ(TakeAll(queue), "de");
 }
 
@@ -90,18 +90,18 @@ TEST(ReadQueueTest, OneReadAlwaysGoesAlone) {
   Push(queue, "b", UINT64_MAX);
   Push(queue, "c", 1);
   EXPECT_EQ(TakeAll(queue), "a");
-  queue.End(1, 1);
+  queue.End(0, 1, 1);
   EXPECT_EQ(TakeAll(queue), "b");
   EXPECT_FALSE(queue.idle());
-  queue.End(UINT64_MAX, 0);
+  queue.End(0, UINT64_MAX, 0);
   EXPECT_EQ(TakeAll(queue), "c");
   ReadQueue none(0, 0);
   Push(none, "a", 1);
   Push(none, "b", 1);
   EXPECT_EQ(TakeAll(none), "a");
-  none.End(1, 1);
+  none.End(0, 1, 1);
   EXPECT_EQ(TakeAll(none), "b");
-  none.End(1, 1);
+  none.End(0, 1, 1);
   EXPECT_TRUE(none.idle());
 }
 
@@ -122,7 +122,7 @@ TEST(ReadQueueTest, BatchesOfKnownPlaceComeInTheirOrder) {
   ReadQueue queue(1, 1000);
   const auto take = [&] {
     const std::string path = queue.Take()->read.path;
-    queue.End(1, 1);
+    queue.End(0, 1, 1);
     return path;
   };
   PushAt(queue, "c", 30);  // next, because nothing else waits
@@ -176,6 +176,99 @@ TEST(ReadQueueTest, CancelledReadsComeWhateverTheBounds) {
   EXPECT_EQ(TakeAll(queue), "!u!b!c");
   Push(queue, "d", 1);
   EXPECT_EQ(TakeAll(queue), "!d");
+}
+
+FileRead ReadOn(uint64_t device, const std::string& path) {
+  FileRead read = Read(path, 1);
+  read.expected = FileAttributes();
+  read.expected->device = device;
+  return read;
+}
+
+void PushOn(ReadQueue& queue, uint64_t device, const std::string& paths) {
+  std::vector<FileRead> reads;
+  for (const char path : paths) reads.push_back(ReadOn(device, {path}));
+  queue.Push(std::move(reads));
+}
+
+// What has begun on one device never ends.
+TEST(ReadQueueTest, ADeviceThatHangsLeavesOthersTheirDepth) {
+  ReadQueue queue(2, 1000);
+  PushOn(queue, 7, "abc");
+  EXPECT_EQ(TakeAll(queue), "ab");
+  queue.PushUrgent(ReadOn(7, "u"));
+  PushOn(queue, 8, "xyz");
+  EXPECT_EQ(TakeAll(queue), "xy");
+  queue.PushUrgent(ReadOn(8, "v"));
+  queue.End(1, 1, 1);
+  EXPECT_EQ(TakeAll(queue), "v");
+  queue.End(1, 1, 1);
+  EXPECT_EQ(TakeAll(queue), "z");
+  EXPECT_EQ(queue.stats().queued, 2u);
+  EXPECT_EQ(queue.stats().in_flight, 4u);
+  queue.End(0, 1, 1);
+  EXPECT_EQ(TakeAll(queue), "u");
+}
+
+TEST(ReadQueueTest, ADeviceThatHangsLeavesOthersTheirBytes) {
+  ReadQueue queue(10, 2);
+  PushOn(queue, 7, "abc");
+  PushOn(queue, 8, "xyz");
+  EXPECT_EQ(TakeAll(queue), "axby");
+  queue.End(1, 1, 1);
+  EXPECT_EQ(TakeAll(queue), "z");
+}
+
+TEST(ReadQueueTest, ReadsOfOneRequestGoToTheirDevices) {
+  ReadQueue queue(10, 1000);
+  std::vector<FileRead> reads;
+  for (const char* const path : {"a", "x", "b", "y"}) {
+    reads.push_back(ReadOn(*path < 'c' ? 7 : 8, path));
+    reads.back().place = *path == 'a' || *path == 'y' ? 5 : 0;
+  }
+  queue.Push(std::move(reads));
+  std::vector<uint64_t> batches;
+  std::string paths;
+  while (absl::optional<ReadQueue::Next> next = queue.Take()) {
+    paths += next->read.path;
+    batches.push_back(next->batch);
+  }
+  EXPECT_EQ(paths, "aybx");
+  EXPECT_EQ(batches[0], batches[2]);  // read together
+}
+
+TEST(ReadQueueTest, UrgentReadsOfAllDevicesComeFirst) {
+  ReadQueue queue(10, 1000);
+  PushOn(queue, 7, "ab");
+  PushOn(queue, 8, "xy");
+  queue.PushUrgent(ReadOn(8, "v"));
+  queue.PushUrgent(ReadOn(7, "u"));
+  EXPECT_EQ(TakeAll(queue), "uvaxby");
+}
+
+TEST(ReadQueueTest, TheSumOverDevicesIsBounded) {
+  ReadQueue queue(1, 1000, /*devices=*/2);
+  PushOn(queue, 1, "a");
+  PushOn(queue, 2, "b");
+  PushOn(queue, 3, "c");
+  PushOn(queue, 4, "d");
+  EXPECT_EQ(TakeAll(queue), "ab");
+  queue.End(1, 1, 1);
+  EXPECT_EQ(TakeAll(queue), "c");
+  queue.End(1, 1, 1);
+  EXPECT_EQ(TakeAll(queue), "d");
+  // A device without reads leaves its place to another.
+  queue.End(0, 1, 1);
+  PushOn(queue, 5, "e");
+  EXPECT_EQ(TakeAll(queue), "e");
+}
+
+TEST(ReadQueueTest, AReadOfAnUnknownDeviceHasNoBoundsOfItsOwn) {
+  ReadQueue queue(1, 1000);
+  PushOn(queue, 7, "a");
+  Push(queue, "b", 1);
+  EXPECT_EQ(TakeAll(queue), "a");
+  EXPECT_EQ(queue.devices(), 1u);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/pool/held_source.h"
 
 namespace shufflefs {
@@ -21,7 +22,7 @@ constexpr uint64_t kLongest = BypassReads::kLongestRead;
 
 class BypassReadsTest : public ::testing::Test {
  protected:
-  BypassReadsTest() { EXPECT_TRUE(reads_->Prepare().ok()); }
+  BypassReadsTest() { EXPECT_TRUE(reads_->Prepare({}).ok()); }
 
   void Read(const std::shared_ptr<HeldSource>& source, const char* name) {
     reads_->Read(source, EntryId(1),
@@ -72,6 +73,103 @@ TEST_F(BypassReadsTest, NoSourceIsAskedAfterTheEnd) {
                                {"first", absl::StatusCode::kOk},
                                {"second", absl::StatusCode::kOk}}));
   EXPECT_EQ(reads_->used(), 0u);
+}
+
+// Reads of a tree on devices 0, 1 and so on.
+class BypassReadsOfDevicesTest : public ::testing::Test {
+ protected:
+  void Make(uint64_t bytes, std::vector<uint32_t> devices) {
+    reads_ = std::make_shared<BypassReads>(bytes, nullptr);
+    EXPECT_TRUE(reads_->Prepare(devices).ok());
+  }
+  void Read(uint32_t device, uint64_t offset, uint64_t length) {
+    reads_->Read(sources_[device], EntryId(1),
+                 {offset, length,
+                  [this](const absl::StatusOr<absl::Span<const iovec>>& got) {
+                    if (got.ok()) ++answers_;
+                  },
+                  device});
+  }
+  // The reads of a device that are under way.
+  size_t asked(uint32_t device) const { return sources_[device]->urgent(); }
+
+  const std::vector<std::shared_ptr<HeldSource>> sources_ = {
+      std::make_shared<HeldSource>(), std::make_shared<HeldSource>(),
+      std::make_shared<HeldSource>()};
+  int answers_ = 0;
+  std::shared_ptr<BypassReads> reads_;
+};
+
+TEST_F(BypassReadsOfDevicesTest, ADeviceThatHangsLeavesOthersTheirPart) {
+  Make(8 * kLongest, {0, 1});
+  for (int i = 0; i < 10; ++i) Read(0, 0, kLongest);
+  EXPECT_EQ(asked(0), 4u);
+  for (int i = 0; i < 10; ++i) Read(1, 0, kLongest);
+  EXPECT_EQ(asked(1), 4u);
+  EXPECT_EQ(reads_->used(), 8 * kLongest);
+  sources_[1]->ComeAll();
+  EXPECT_EQ(answers_, 10);
+  EXPECT_EQ(asked(0), 4u);
+  sources_[0]->ComeAll();
+  EXPECT_EQ(answers_, 20);
+  EXPECT_EQ(reads_->used(), 0u);
+}
+
+// A read that begins within a page takes a page more than its part.
+TEST_F(BypassReadsOfDevicesTest, EachDeviceMayAlwaysReadOnce) {
+  Make(2 * kLongest, {0, 1});
+  for (const uint32_t device : {0, 1}) {
+    Read(device, 1, kLongest);
+    Read(device, 1, 1);
+    EXPECT_EQ(asked(device), 1u);
+  }
+  EXPECT_LE(reads_->used(), 2 * (kLongest + kReadAlignment));
+  for (const uint32_t device : {1, 0}) sources_[device]->ComeAll();
+  EXPECT_EQ(answers_, 4);
+}
+
+TEST_F(BypassReadsOfDevicesTest, DevicesWithoutFilesTakeNothing) {
+  Make(2 * kLongest, {2});
+  Read(2, 0, kLongest);
+  Read(2, 0, kLongest);
+  EXPECT_EQ(asked(2), 2u);
+  sources_[2]->ComeAll();
+}
+
+TEST_F(BypassReadsOfDevicesTest, DevicesForWhichThereIsNoPartShareTheLast) {
+  Make(2 * kLongest, {2, 0, 1});
+  Read(0, 0, kLongest);
+  Read(1, 0, kLongest);
+  Read(2, 0, kLongest);
+  EXPECT_EQ(asked(0), 1u);
+  EXPECT_EQ(asked(1), 0u);
+  EXPECT_EQ(asked(2), 1u);
+  sources_[0]->ComeAll();
+  EXPECT_EQ(asked(1), 1u);
+  for (const auto& source : sources_) source->ComeAll();
+  EXPECT_EQ(answers_, 3);
+}
+
+TEST_F(BypassReadsOfDevicesTest, StopAnswersTheWaitingReadsOfAllDevices) {
+  Make(2 * kLongest, {0, 1});
+  for (const uint32_t device : {0, 0, 1, 1, 1}) Read(device, 0, kLongest);
+  reads_->Stop();
+  for (const auto& source : sources_) source->ComeAll();
+  EXPECT_EQ(answers_, 2);
+  EXPECT_EQ(reads_->used(), 0u);
+}
+
+TEST(ClipTest, AReadIsWithinItsFileAndKnowsItsDevice) {
+  testing_support::TempTree tree;
+  tree.File("a", "12345");
+  CatalogueTables tables = tree.Scanned().tables();
+  tables.devices.resize(2);
+  tables.classes[tables.attr_class[0]].device = 1;
+  const Catalogue catalogue = Catalogue::FromTables(std::move(tables));
+  const ReadWaiter read =
+      BypassReads::Clip(catalogue, EntryId(0), {2, kLongest, nullptr});
+  EXPECT_EQ(read.length, 3u);
+  EXPECT_EQ(read.device, 1u);
 }
 
 // Ends each read at once. It must not be asked once its reader is gone.

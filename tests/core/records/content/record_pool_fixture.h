@@ -44,6 +44,18 @@ class AskedReads {
     MutexLock lock(mu_);
     return pages_;
   }
+  // All that were asked for of a file come, and what is asked for then.
+  void ComeOf(EntryId file) {
+    for (;;) {
+      size_t at = 0;
+      {
+        MutexLock lock(mu_);
+        while (at < pieces_.size() && pieces_[at].file != file) ++at;
+        if (at == pieces_.size()) return;
+      }
+      ComeAt(at, absl::OkStatus());
+    }
+  }
   // The next of them comes, or any.
   bool Come(const absl::Status& status = absl::OkStatus()) {
     return ComeAt(0, status);
@@ -107,8 +119,10 @@ struct TestPool {
                     Worker* worker = nullptr)
       : TestPool(TestMemory(memory, stall), stall, worker) {}
   explicit TestPool(PoolMemory memory, StallClock* stall = nullptr,
-                    Worker* worker = nullptr) {
+                    Worker* worker = nullptr,
+                    std::shared_ptr<const Catalogue> catalogue = nullptr) {
     RecordPool::Parts parts;
+    parts.catalogue = std::move(catalogue);
     parts.source = std::make_unique<AskedSource>(asked);
     parts.memory = std::move(memory);
     parts.how = "a test";

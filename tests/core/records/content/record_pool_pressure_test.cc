@@ -8,12 +8,14 @@
 #include <latch>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/records/content/record_pool.h"
 #include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
 #include "tests/core/records/content/record_pool_fixture.h"
 
 namespace shufflefs {
@@ -145,6 +147,64 @@ TEST(RecordPoolPressureTest, PartsLargerThanAQuarterOfTheMemoryAreReadAlone) {
   for (const auto& [at, read] : reads) ExpectBytes(*read, file, at, kMiB);
   EXPECT_EQ(test.pool->status().bypass, 60u);
   EXPECT_EQ(PoolBytes(test), 0u);
+}
+
+// File i is on device i.
+std::shared_ptr<const Catalogue> FilesOnDevices(uint32_t devices) {
+  testing_support::TempTree tree;
+  for (uint32_t i = 0; i < devices; ++i) tree.File(std::to_string(i), "");
+  CatalogueTables tables = tree.Scanned().tables();
+  tables.devices.resize(devices);
+  const CatalogueTables::AttributeClass file =
+      tables.classes[tables.attr_class[0]];
+  for (uint32_t i = 0; i < devices; ++i) {
+    tables.attr_class[i] = static_cast<uint32_t>(tables.classes.size());
+    tables.classes.push_back(file);
+    tables.classes.back().device = i;
+  }
+  return std::make_shared<const Catalogue>(
+      Catalogue::FromTables(std::move(tables)));
+}
+
+// What is asked for of the first device never comes. Its reads fill what they
+// may, and those of the other have room.
+void ReadOtherWhileOneHangs(uint64_t memory, const ShapeOptions& shape,
+                            const Policy& policy, uint64_t step) {
+  TestPool test(testing_support::TestMemory(memory), nullptr, nullptr,
+                FilesOnDevices(2));
+  const TestFile hangs(*test.pool, 0, shape, policy);
+  const TestFile other(*test.pool, 1, shape, policy);
+  std::vector<std::shared_ptr<TestRead>> held;
+  for (uint64_t at = 0; at + kMiB <= hangs.bytes.size(); at += step) {
+    held.push_back(ReadFrom(*test.pool, hangs, at, kMiB));
+  }
+  for (uint64_t at = 0; at + kMiB <= other.bytes.size(); at += step) {
+    const auto read = ReadFrom(*test.pool, other, at, kMiB);
+    test.asked->ComeOf(EntryId(1));
+    ExpectBytes(*read, other, at, kMiB);
+  }
+  EXPECT_LE(PoolBytes(test), memory);
+  test.asked->ComeAll();
+  for (size_t i = 0; i < held.size(); ++i) {
+    ExpectBytes(*held[i], hangs, i * step, kMiB);
+  }
+}
+
+TEST(RecordPoolPressureTest, ADeviceThatHangsLeavesOthersTheirStaging) {
+  ReadOtherWhileOneHangs(64 * kMiB, Records(16), *Blocks(kMiB, 4), kMiB);
+}
+
+TEST(RecordPoolPressureTest, ADeviceThatHangsLeavesOthersTheirGathering) {
+  ShapeOptions shape;
+  shape.sizes.assign(160, 100 << 10);
+  ReadOtherWhileOneHangs(64 * kMiB, shape, *Blocks(100 << 10, 16), kMiB);
+}
+
+TEST(RecordPoolPressureTest, ADeviceThatHangsLeavesOthersTheirLoneReads) {
+  ShapeOptions shape = Records(9);
+  shape.sizes.push_back(20 * kMiB);  // larger than the memory
+  ReadOtherWhileOneHangs(RecordPool::kLeastMemory, shape, *Blocks(kMiB, 64),
+                         3 * kMiB);
 }
 
 TEST(RecordPoolPressureTest, AFailedLoneReadIsOfItsReaderAlone) {
