@@ -102,6 +102,14 @@ def read(path, most, wrap=list):
     return time.monotonic() - start, size
 
 
+def await_index(mount):
+    """Returns when all containers of the view are indexed."""
+    def status():
+        return mount.view()["records"]
+    while status()["indexed"] < status()["containers"]:
+        time.sleep(0.02)
+
+
 class Bench:
     def __init__(self, container, arguments):
         self.container = container
@@ -132,11 +140,11 @@ class Bench:
             device.cold()
             with GroupMount(group, self.container.root, pathlib.Path(folder),
                             options) as mount:
-                self._index(mount)
+                await_index(mount)
             device.cold()
             with GroupMount(group, self.container.root, pathlib.Path(folder),
                             options) as mount:
-                self._index(mount)
+                await_index(mount)
                 before = device.counters()[1]
                 first, _ = read(mount.path / NAME, 1 << 20, group.inside)
                 seconds, size = read(mount.path / NAME, most, group.inside)
@@ -155,13 +163,6 @@ class Bench:
         reads = json.loads(done.stdout)["jobs"][0]["read"]["iops"]
         return reads * MEAN, 4096 / MEAN, None
 
-    @staticmethod
-    def _index(mount):
-        def status():
-            return mount.view()["records"]
-        while status()["indexed"] < status()["containers"]:
-            time.sleep(0.02)
-
     def cached(self, name):
         """Speeds of the raw file; of a view's first reading, a second one of
         the same epoch, and one of the next epoch."""
@@ -173,7 +174,7 @@ class Bench:
                        "epoch.advance": "manual"}
             with measure.Mount(self.container.root, pathlib.Path(folder),
                                options) as mount:
-                self._index(mount)
+                await_index(mount)
                 read(path, None)  # what indexing dropped
                 runs.append(read(mount.path / name, None))
                 runs.append(read(mount.path / name, None))

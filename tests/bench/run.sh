@@ -17,6 +17,7 @@
 #   dataloader *    a DataLoader decoding JPEG files: how long its consumer waits
 #   training *      accuracies through brand against full shuffling
 #   records *       shuffled records of a container against the file itself
+#   cached_profile  where the processors' time goes, reading a cached container
 #   mixed_view *    folders and containers in one view, against a view of each
 #   two_builds *    cold epochs and containers, two builds beside each other
 #   record_scale *  index, memory and epoch switch of files of very many records
@@ -47,10 +48,10 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,41s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,42s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | warm_threads | warm_builds | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
-    records | mixed_view | two_builds | record_scale | many_files | convergence) names+=("$1") ;;
+    records | cached_profile | mixed_view | two_builds | record_scale | many_files | convergence) names+=("$1") ;;
     met | met_records | met_training | clairvoyant | cluster | yardstick | limits) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
@@ -103,7 +104,7 @@ header=no
 for name in "${names[@]}"; do
   case $name in
     warm_threads | warm_builds | brand | first_sample | dataloader | training | mixing | \
-      epoch_memory | mixed_view | two_builds | record_scale | many_files | convergence | \
+      epoch_memory | cached_profile | mixed_view | two_builds | record_scale | many_files | convergence | \
       met | met_records | met_training | clairvoyant | cluster | yardstick | limits)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
