@@ -203,6 +203,32 @@ std::string ViewText(const Json& view) {
   return text;
 }
 
+// How the mount sees opens, and whether the kernel reads large files by itself.
+// "" if the daemon does not say.
+std::string OpensLines(const Json& status) {
+  constexpr std::pair<const char*, const char*> kWays[] = {
+      {"requests", "each asks the daemon"},
+      {"reports", "the kernel reports them"},
+      {"nothing", "not seen"}};
+  std::string text;
+  const auto opens = status.find("opens");
+  if (opens != status.end() && opens->is_object()) {
+    const std::string seen_by = TextOf(*opens, "seen_by");
+    for (const auto& [way, says] : kWays) {
+      if (seen_by != way) continue;
+      absl::StrAppend(&text, "opens: ", says, " (", TextOf(*opens, "why"),
+                      ")\n");
+    }
+  }
+  const auto large = status.find("passthrough");
+  if (large != status.end() && large->is_object() &&
+      large->value("on", Json()) == Json(true)) {
+    absl::StrAppend(&text, "large files: the kernel reads them by itself (",
+                    TextOf(*large, "why"), ")\n");
+  }
+  return text;
+}
+
 // One line for each selected view.
 template <typename Line>
 absl::StatusOr<std::string> LineEach(absl::string_view text,
@@ -228,7 +254,7 @@ absl::StatusOr<std::string> StatusText(absl::string_view json) {
   for (const Json& view : status["views"]) {
     if (view.is_object()) absl::StrAppend(&text, ViewText(view));
   }
-  absl::StrAppend(&text, PeersLine(status));
+  absl::StrAppend(&text, OpensLines(status), PeersLine(status));
   for (const std::string& warning : Texts(status, "warnings")) {
     absl::StrAppend(&text, "warning: ", warning, "\n");
   }

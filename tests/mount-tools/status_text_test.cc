@@ -63,6 +63,22 @@ TEST(StatusText, TellsWhatAPoolHasDone) {
             "  pool: 0 chunk loads, 0 hits, 0 misses, 0 read alone\n");
 }
 
+TEST(StatusText, TellsHowOpensAreSeenAndWhoReadsLargeFiles) {
+  EXPECT_EQ(*StatusText(R"({"views": [],
+                "opens": {"seen_by": "requests", "why": "few samples"},
+                "passthrough": {"on": true, "why": "16384 KiB on average"}})"),
+            "opens: each asks the daemon (few samples)\n"
+            "large files: the kernel reads them by itself (16384 KiB on "
+            "average)\n");
+  EXPECT_EQ(*StatusText(R"({"views": [],
+                "opens": {"seen_by": "reports", "why": "epochs end by opens"},
+                "passthrough": {"on": false, "why": "files are small"}})"),
+            "opens: the kernel reports them (epochs end by opens)\n");
+  EXPECT_EQ(*StatusText(R"({"views": [], "passthrough": 1,
+                "opens": {"seen_by": "a later way", "why": ""}})"),
+            "");
+}
+
 TEST(StatusText, TellsWhatIsReadAhead) {
   EXPECT_EQ(*StatusText(R"({"views": [{"name": "root", "policy": "clairvoyant",
         "substitute": "directory", "clairvoyant": {"jobs": [{"path": "train",
