@@ -24,17 +24,26 @@ def content(name):
     return name.encode() * (BYTES // len(name))
 
 
+def write_uncached(path, data):
+    """The kernel answers by itself what it has in memory."""
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 class Source:
     """A directory, and the mount of it that hangs by a switch."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, path=None, others=("cached", "other")):
         self.directory = folder / "directory"
-        self.path = folder / "source"
+        self.path = path or folder / "source"
         self.switches = folder / "switches"
         for path in (self.directory, self.path, self.switches):
             path.mkdir()
         names = [f"hang{i:03}" for i in range(READERS)]
-        for name in [*names, "cached", "other"]:
+        for name in [*names, *others]:
             (self.directory / name).write_bytes(content(name))
         self.process = subprocess.Popen(
             [hanging_fs(), self.directory, self.path, self.switches])
@@ -61,12 +70,21 @@ def source(folder):
     made.close()
 
 
+@pytest.fixture
+def below(folder):
+    """One that is mounted below a directory, beside a folder `near`."""
+    (folder / "tree" / "near").mkdir(parents=True)
+    made = Source(folder, folder / "tree" / "far", others=())
+    yield made
+    made.close()
+
+
 class Readers:
     """Programs that read files that do not come."""
 
-    def __init__(self, mount):
+    def __init__(self, directory):
         self.processes = [
-            subprocess.Popen(["cat", mount.path / f"hang{i:03}"],
+            subprocess.Popen(["cat", directory / f"hang{i:03}"],
                              stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
@@ -119,7 +137,7 @@ def mount_with_hung_readers(mounts, source, options):
     (source.path.parent / "copy").write_bytes(
         (mount.path / "cached").read_bytes())
     source.hang("read")
-    return mount, Readers(mount)
+    return mount, Readers(mount.path)
 
 
 # [S-3.15k] While reads of the source hang, all that needs none of them is
@@ -131,6 +149,25 @@ def test_what_needs_no_source_is_answered(source, mounts, options):
     assert (mount.path / "other").read_bytes() == content("other")
     assert all(p.poll() is None for p in readers.processes)
     source.answer()
+    readers.wait()
+    assert [p.returncode for p in readers.processes] == [0] * READERS
+
+
+# [S-3.15k] While reads of the source hang, all that needs none of them is
+# answered.
+@pytest.mark.parametrize("options", [NATIVE, LIRS], ids=["native", "lirs"])
+def test_a_file_system_below_that_hangs_holds_up_no_other(below, mounts,
+                                                          options):
+    names = [f"here{i:03}" for i in range(READERS)]
+    near = below.path.parent / "near"
+    for name in names:
+        write_uncached(near / name, content(name))
+    mount = mounts(below.path.parent, options)
+    below.hang("read")
+    readers = Readers(mount.path / below.path.name)
+    shown = [(mount.path / "near" / name).read_bytes() for name in names]
+    assert sorted(shown) == [content(name) for name in names]
+    below.answer()
     readers.wait()
     assert [p.returncode for p in readers.processes] == [0] * READERS
 
