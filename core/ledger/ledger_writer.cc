@@ -40,14 +40,6 @@ LedgerEpoch BriefOf(const LedgerEpoch& epoch) {
   return brief;
 }
 
-// Returns a pass that a hold began after `ended`, as one that needs no other.
-LedgerPass HeldAfter(const LedgerPass& ended, const LedgerHold& hold) {
-  LedgerPass pass = ended.Held(hold);
-  // The pass that the ledger's last one continues in has ended.
-  pass.begin.continues = false;
-  return pass;
-}
-
 bool IsFull(const absl::Status& status) {
   const int error = ErrnoOf(status).value_or(0);
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
@@ -56,8 +48,14 @@ bool IsFull(const absl::Status& status) {
 }  // namespace
 
 void LedgerWriter::Late::Lose(const Late& before) {
-  // A pass that says by itself how its names are bound needs nothing.
-  if (hold) pass.Bound(before.pass.Held(*hold).held);
+  if (!hold) return;  // it says by itself how its names are bound
+  LedgerPass whole = before.pass.Held(*hold);
+  pass.Bound(whole.held);
+  if (before.IsPart()) return;
+  // The ledger has no beginning of what is held. So it begins here.
+  pass.begin = std::move(whole.begin);
+  pass.begin.continues = false;
+  hold.reset();
 }
 
 void LedgerWriter::Close() {
@@ -96,10 +94,8 @@ void LedgerWriter::Hold(const LedgerHold& hold, bool named,
   absl::Status done = Behind();
   if (done.ok()) done = ledger_->Hold(hold, named, seen);
   if (done.ok()) return;
-  const bool follows = ended_.empty() || ended_.back().IsPart();
-  FallBehind(follows ? LedgerPass(begin_) : HeldAfter(ended_.back().pass, hold),
-             /*begun=*/false, done);
-  if (follows) late_->hold = hold;
+  FallBehind(LedgerPass(begin_), /*begun=*/false, done);
+  late_->hold = hold;
   Add(seen, named, late_->pass);
 }
 

@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "core/verify/proof_collector.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/full_disk.h"
@@ -248,6 +249,29 @@ class LedgerWriterTest : public testing_support::LedgerTest {
     EXPECT_TRUE(ledger.ok()) << ledger.status();
     return ledger.ok() ? (*ledger)->TakeLastState("train") : absl::nullopt;
   }
+  // What verify counts, a line a pass: its epoch, the samples that it consumed,
+  // and whether that breaks a promise.
+  std::vector<std::string> Passes() const {
+    ProofCollector collector;
+    EXPECT_EQ(ReplayLedger(path(), collector), absl::OkStatus());
+    std::vector<std::string> passes;
+    for (const CollectedPass& pass : collector.Take()) {
+      const EpochProof& proof = pass.proof;
+      passes.push_back(absl::StrCat(proof.begin.epoch.value(), ": ",
+                                    proof.consumed,
+                                    proof.complete() ? ", complete" : "",
+                                    proof.broken() ? ", BROKEN" : ""));
+    }
+    return passes;
+  }
+  void ConsumeAll(uint64_t names) {
+    for (uint64_t i = 0; i < names; ++i) writer_.Consumed(i);
+  }
+  void OpenAgain(uint64_t name) {
+    LedgerOpens opens;
+    opens.opens.push_back({LedgerOpen::Kind::kAgain, name});
+    writer_.Opened(opens);
+  }
   FullDisk Full() const { return FullDisk(ledger_->bytes()); }
 
   std::unique_ptr<Ledger> ledger_ = Open();
@@ -339,6 +363,19 @@ TEST_F(LedgerWriterTest, PassesThatEndWhileTheDiskIsFullAreRecordedLater) {
                   HasSubstr("opens"), "switch 1 1 seed 0 to 6",
                   HasSubstr(" 2/2 "), "consumed 1 4", "consumed 1 8",
                   HasSubstr("opens"), HasSubstr(" 3/3 "), "consumed 1 9"));
+}
+
+// A hold binds no name anew, so it misses none that was opened for it.
+TEST_F(LedgerWriterTest, AHoldThatIsWrittenLateBreaksNothing) {
+  {
+    const FullDisk full = Full();
+    writer_.BeginEpoch(SomeEpoch(1, 6), {});
+    ConsumeAll(6);
+    OpenAgain(4);
+    writer_.Hold({1, Epoch(2), 'b', "guest"}, false, {});
+  }
+  writer_.Consumed(4);
+  EXPECT_THAT(Passes(), ElementsAre("1: 6, complete", "2: 1"));
 }
 
 TEST_F(LedgerWriterTest, OfPassesThatEndOnlyTheLastAreKept) {
