@@ -200,11 +200,20 @@ void LedgerWriter::EndPass() {
   late_->pass.Trim();
   ended_.push_back(*std::move(late_));
   late_.reset();
-  if (ended_.size() <= kMostEnded) return;
-  const Late lost = std::move(ended_.front());
-  ended_.pop_front();
-  ended_.front().Lose(lost);
-  lost_ = true;
+  while (KeepsTooMuch()) {
+    const Late lost = std::move(ended_.front());
+    ended_.pop_front();
+    ended_.front().Lose(lost);
+    lost_ = true;
+  }
+}
+
+bool LedgerWriter::KeepsTooMuch() const {
+  // A hold that follows must know what names the last one showed.
+  if (ended_.size() <= 1) return false;
+  uint64_t bytes = 0;
+  for (const Late& late : ended_) bytes += late.pass.memory_bytes();
+  return ended_.size() > kMostEnded || bytes > most_ended_bytes_;
 }
 
 absl::Status LedgerWriter::Behind() const {
