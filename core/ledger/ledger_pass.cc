@@ -264,6 +264,16 @@ void LedgerPass::Trim() {
   shown.Trim();
 }
 
+uint64_t LedgerPass::memory_bytes() const {
+  constexpr uint64_t kNode = 40;  // of a set, besides its value
+  return sizeof(*this) + held.memory_bytes() + shown.memory_bytes() +
+         unnamed.bits().size() * sizeof(SampleBits) +
+         begin.carried.size() * sizeof(CarriedPair) + begin.served.size() +
+         tally.recent.told().opens.size() * sizeof(LedgerOpen) +
+         containers.size() * (kNode + sizeof(uint64_t)) +
+         (evidence.surplus.size() + evidence.again.size()) * sizeof(uint64_t);
+}
+
 absl::Status AppendBound(WordLog& file, uint8_t view,
                          const PackedPairs& pairs) {
   WordsAt words(file.size());

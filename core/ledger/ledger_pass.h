@@ -85,6 +85,8 @@ struct LedgerPass {
   void EndHeld();
   // Releases memory that was needed only to fill it.
   void Trim();
+  // About. REQUIRES: Trim() after the last change.
+  uint64_t memory_bytes() const;
 
   LedgerEpoch begin;
   PackedPairs held;   // bound before this pass, or not consumed

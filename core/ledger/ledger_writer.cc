@@ -40,14 +40,6 @@ LedgerEpoch BriefOf(const LedgerEpoch& epoch) {
   return brief;
 }
 
-// Returns a pass that a hold began after `ended`, as one that needs no other.
-LedgerPass HeldAfter(const LedgerPass& ended, const LedgerHold& hold) {
-  LedgerPass pass = ended.Held(hold);
-  // The pass that the ledger's last one continues in has ended.
-  pass.begin.continues = false;
-  return pass;
-}
-
 bool IsFull(const absl::Status& status) {
   const int error = ErrnoOf(status).value_or(0);
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
@@ -56,8 +48,14 @@ bool IsFull(const absl::Status& status) {
 }  // namespace
 
 void LedgerWriter::Late::Lose(const Late& before) {
-  // A pass that says by itself how its names are bound needs nothing.
-  if (hold) pass.Bound(before.pass.Held(*hold).held);
+  if (!hold) return;  // it says by itself how its names are bound
+  LedgerPass whole = before.pass.Held(*hold);
+  pass.Bound(whole.held);
+  if (before.IsPart()) return;
+  // The ledger has no beginning of what is held. So it begins here.
+  pass.begin = std::move(whole.begin);
+  pass.begin.continues = false;
+  hold.reset();
 }
 
 void LedgerWriter::Close() {
@@ -96,10 +94,8 @@ void LedgerWriter::Hold(const LedgerHold& hold, bool named,
   absl::Status done = Behind();
   if (done.ok()) done = ledger_->Hold(hold, named, seen);
   if (done.ok()) return;
-  const bool follows = ended_.empty() || ended_.back().IsPart();
-  FallBehind(follows ? LedgerPass(begin_) : HeldAfter(ended_.back().pass, hold),
-             /*begun=*/false, done);
-  if (follows) late_->hold = hold;
+  FallBehind(LedgerPass(begin_), /*begun=*/false, done);
+  late_->hold = hold;
   Add(seen, named, late_->pass);
 }
 
@@ -204,11 +200,20 @@ void LedgerWriter::EndPass() {
   late_->pass.Trim();
   ended_.push_back(*std::move(late_));
   late_.reset();
-  if (ended_.size() <= kMostEnded) return;
-  const Late lost = std::move(ended_.front());
-  ended_.pop_front();
-  ended_.front().Lose(lost);
-  lost_ = true;
+  while (KeepsTooMuch()) {
+    const Late lost = std::move(ended_.front());
+    ended_.pop_front();
+    ended_.front().Lose(lost);
+    lost_ = true;
+  }
+}
+
+bool LedgerWriter::KeepsTooMuch() const {
+  // A hold that follows must know what names the last one showed.
+  if (ended_.size() <= 1) return false;
+  uint64_t bytes = 0;
+  for (const Late& late : ended_) bytes += late.pass.memory_bytes();
+  return ended_.size() > kMostEnded || bytes > most_ended_bytes_;
 }
 
 absl::Status LedgerWriter::Behind() const {

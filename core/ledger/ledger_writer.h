@@ -21,6 +21,7 @@
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_containers.h"
 #include "core/ledger/ledger_format.h"
+#include "core/ledger/ledger_history.h"
 #include "core/ledger/ledger_opens.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/policy/carried.h"
@@ -33,20 +34,28 @@ namespace shufflefs {
 // If the record that begins a pass is refused, what follows would count for the
 // pass before. If another record is refused, what follows would stand behind a
 // gap. So from then on nothing is appended, and the pass is kept in memory: a
-// bit for each consumed sample, or its pair if it was consumed under a name. Of
-// passes that end meanwhile, the last kMostEnded are kept, too. Each call tries
-// again, but not before `retry_after` has passed.
+// bit for each consumed sample, or its pair if it was consumed under a name.
+// Each call tries again, but not before `retry_after` has passed.
+//
+// Of passes that end meanwhile, the last are kept, too: at most kMostEnded, in
+// at most kMostEndedBytes of memory. The last one is kept whatever it takes.
 class LedgerWriter {
  public:
   // How long it waits before it tries to append again.
   static constexpr std::chrono::milliseconds kRetryAfter{1000};
-  static constexpr size_t kMostEnded = 2;
+  // No more than a compaction keeps.
+  static constexpr size_t kMostEnded = LedgerKeep().epochs;
+  static constexpr uint64_t kMostEndedBytes = 32 << 20;
 
   // `view` is the view's number. The ledger lives until Close. It may be null:
   // then nothing is written or kept.
   LedgerWriter(uint8_t view, Ledger* ledger,
-               std::chrono::milliseconds retry_after = kRetryAfter)
-      : view_(view), retry_after_(retry_after), ledger_(ledger) {}
+               std::chrono::milliseconds retry_after = kRetryAfter,
+               uint64_t most_ended_bytes = kMostEndedBytes)
+      : view_(view),
+        retry_after_(retry_after),
+        most_ended_bytes_(most_ended_bytes),
+        ledger_(ledger) {}
   LedgerWriter(const LedgerWriter&) = delete;
   LedgerWriter& operator=(const LedgerWriter&) = delete;
   // Tries once more to append what was kept. Nothing is written from then on.
@@ -97,6 +106,8 @@ class LedgerWriter {
   // The running pass ends. Tries to append what the ledger lacks of it, and
   // keeps what it refuses in ended_.
   void EndPass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether ended_ has more than it may keep.
+  bool KeepsTooMuch() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `pass` is the running one. The ledger has it, as `done` says.
   void GoOn(const absl::Status& done, LedgerPass pass)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -117,6 +128,7 @@ class LedgerWriter {
 
   const uint8_t view_;
   const std::chrono::milliseconds retry_after_;
+  const uint64_t most_ended_bytes_;
 
   mutable Mutex mu_;
   Ledger* ledger_ ABSL_GUARDED_BY(mu_);

@@ -70,7 +70,10 @@ void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
 uint64_t ProofCollector::BoundAnew(const Pass& before,
                                    const LedgerEpoch& next) {
   const uint64_t then = before.pass.begin.epoch.value();
-  if (next.carried.empty() || next.epoch.value() > then + 1) return 0;
+  if (next.carried.empty() || next.epoch.value() > then + 1 ||
+      SameBinding(before.pass.begin, next)) {
+    return 0;
+  }
   SampleSet carried;
   for (const CarriedPair& pair : next.carried) carried.Add(pair.name);
   carried.Settle();

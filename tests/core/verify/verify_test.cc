@@ -108,6 +108,26 @@ TEST_F(VerifyTest, OpensForAnEpochThatIsMissingSayNothingAboutTheNext) {
   EXPECT_FALSE(Proof().broken());
 }
 
+// On a full disk the beginning of an epoch that is held may be lost. Then the
+// ledger begins a pass where names keep what they show.
+TEST_F(VerifyTest, NamesThatShowTheSameAreNotBoundAnew) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    LedgerEpoch epoch = Record(0);
+    epoch.carried = {{3, 3}};
+    ASSERT_TRUE(ledger->BeginEpoch(epoch).ok());
+    for (uint64_t sample = 0; sample < 60; ++sample) {
+      ASSERT_TRUE(ledger->Consumed(0, sample).ok());
+    }
+    LedgerOpens opens;
+    opens.opens.push_back({LedgerOpen::Kind::kAgain, 4});
+    ASSERT_TRUE(ledger->Opened(0, opens).ok());
+    epoch.epoch = Epoch(1);
+    ASSERT_TRUE(ledger->BeginEpoch(epoch).ok());
+  }
+  EXPECT_FALSE(Proof().broken());
+}
+
 TEST_F(VerifyTest, ASampleConsumedTwiceIsFound) {
   {
     std::unique_ptr<Ledger> ledger = Open();
