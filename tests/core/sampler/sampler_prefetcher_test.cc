@@ -382,6 +382,7 @@ TEST_F(SamplerPrefetcherTest, StatusWaitsForNobodyWhileTheKernelIsAsked) {
   EXPECT_EQ(source_->asked().size(), 0u);
   answers = true;
   WaitUntil([&] { return source_->asked().size() > 0; });
+  prefetcher_->Stop();  // it may ask once more
 }
 
 // Who ends it may hold up the mount meanwhile.
