@@ -24,7 +24,8 @@ import records  # noqa: E402
 from brand_data import testbed  # noqa: E402
 
 HERTZ = 4000
-# (threads, symbols) of a kind; the first that fits counts. "k" is the kernel.
+# (threads, symbols) of a kind, by their beginnings and parts of them. The first
+# that fits counts.
 KINDS = {
     "FUSE copies the answer": (("sfs-serve",), ("memcpy", "fuse_copy")),
     "records are gathered": (("sfs-serve", "sfs-uring"),
