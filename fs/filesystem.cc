@@ -30,6 +30,27 @@ absl::StatusOr<struct statvfs> RoomOf(const SourceDir& source) {
   return st;
 }
 
+// Where inode numbers do not last, the rights must be the same: those of the
+// found one were checked.
+bool IsSameDir(const FileAttributes& scanned, const FileAttributes& found) {
+  if (scanned.device != found.device) return false;
+  if (scanned.inode != 0) return scanned.inode == found.inode;
+  return scanned.uid == found.uid && scanned.gid == found.gid &&
+         scanned.source_mode == found.source_mode;
+}
+
+absl::StatusOr<std::string> TargetOf(const SourceDir& source,
+                                     const Catalogue& catalogue, EntryId link) {
+  const FileAttributes known = catalogue.attributes(link);
+  ASSIGN_OR_RETURN(SourceDir::Link now, source.ReadLink(catalogue.path(link)));
+  if (now.attributes.st_dev != known.device ||
+      (known.inode != 0 && now.attributes.st_ino != known.inode)) {
+    return ErrnoStatus(ESTALE,
+                       absl::StrCat(catalogue.path(link), ": another link"));
+  }
+  return std::move(now.target);
+}
+
 }  // namespace
 
 Filesystem::Filesystem(const Parts& parts)
@@ -71,14 +92,16 @@ FilesRead Filesystem::SettleAndAskWhatWasRead() {
   return pass_.reads().Summary();
 }
 
-absl::optional<Node> Filesystem::Translate(Node node) {
+absl::StatusOr<Node> Filesystem::Translate(Node node) {
   const ServedDataset* known = served();
-  if (known == nullptr || node.kind != NodeKind::kPassThrough) {
-    return absl::nullopt;
+  if (known == nullptr || node.kind != NodeKind::kPassThrough) return node;
+  ASSIGN_OR_RETURN(const PassThrough::Place place, pass_.PlaceOf(node.id));
+  if (place.known.kind != EntryKind::kDirectory) return node;
+  const absl::optional<DirId> dir = known->catalogue().FindDir(place.path);
+  if (!dir ||
+      !IsSameDir(known->catalogue().dir_attributes(*dir), place.known)) {
+    return ErrnoStatus(ESTALE, absl::StrCat(place.path, ": not as scanned"));
   }
-  const absl::optional<DirId> dir =
-      known->catalogue().FindDir(pass_.Path(node.id));
-  if (!dir) return absl::nullopt;
   return Node{NodeKind::kLiveDir, 0, 0, dir->value()};
 }
 
@@ -112,12 +135,21 @@ absl::StatusOr<NodeReply> Filesystem::Lookup(uint64_t parent,
     reply.entry_seconds = kForLife;
     return reply;
   }
-  if (const absl::optional<Node> dir = Translate(node)) node = *dir;
+  const bool is_pass = node.kind == NodeKind::kPassThrough;
+  ASSIGN_OR_RETURN(node, Translate(node));
   Tree* tree = tree_.load(std::memory_order_acquire);
   if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
-    return tree->Lookup(node, name, pid);
+    absl::StatusOr<NodeReply> found = tree->Lookup(node, name, pid);
+    if (is_pass && found.ok()) NoteUnreported(node, UnpackNode(found->nodeid));
+    return found;
   }
   return LookupPassThrough(at_root ? 0 : node.id, name);
+}
+
+void Filesystem::NoteUnreported(Node dir, Node found) {
+  if (found.kind != NodeKind::kLiveFile) return;
+  View* const view = served()->view_of(DirId(dir.id));
+  if (view != nullptr) view->NoteUnseenReader();
 }
 
 absl::StatusOr<NodeReply> Filesystem::LookupPassThrough(
@@ -163,13 +195,13 @@ absl::StatusOr<NodeReply> Filesystem::GetAttributes(uint64_t nodeid) {
       if (tree == nullptr) break;
       return tree->Attributes(node);
   }
-  const absl::optional<Node> dir = Translate(node);
-  if (dir && tree != nullptr) {
-    reply.attributes = tree->LiveDir(DirId(dir->id)).attributes;
+  const bool is_pass = node.kind == NodeKind::kPassThrough;
+  ASSIGN_OR_RETURN(const Node dir, Translate(node));
+  if (is_pass && dir.kind == NodeKind::kLiveDir && tree != nullptr) {
+    reply.attributes = tree->LiveDir(DirId(dir.id)).attributes;
     reply.attribute_seconds = 0;
     return reply;
   }
-  const bool is_pass = node.kind == NodeKind::kPassThrough;
   ASSIGN_OR_RETURN(reply.attributes,
                    is_pass ? pass_.Stat(node.id) : root_.Get(asker_));
   if (!S_ISDIR(reply.attributes.st_mode)) reply.attributes.st_mode &= ~0222u;
@@ -192,7 +224,7 @@ absl::StatusOr<std::string> Filesystem::ReadLink(uint64_t nodeid) {
       (node.kind != NodeKind::kLiveFile && node.kind != NodeKind::kFixedFile)) {
     return ErrnoStatus(EINVAL, "not a link");
   }
-  return parts_.source->ReadLink(known->catalogue().path(EntryId(node.id)));
+  return TargetOf(*parts_.source, known->catalogue(), EntryId(node.id));
 }
 
 absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
@@ -200,7 +232,13 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
   Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kControlDir) return control_dir_.OpenDir(node);
   if (node.kind == NodeKind::kPinDir) return pinner_.List(node);
-  if (const absl::optional<Node> dir = Translate(node)) node = *dir;
+  const bool is_pass = node.kind == NodeKind::kPassThrough;
+  ASSIGN_OR_RETURN(node, Translate(node));
+  // The kernel may keep what the listing finds, and open it without a lookup.
+  if (is_pass && node.kind == NodeKind::kLiveDir &&
+      served()->catalogue().has_files(DirId(node.id))) {
+    NoteUnreported(node, Node{NodeKind::kLiveFile});
+  }
   Tree* tree = tree_.load(std::memory_order_acquire);
   if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
     const bool primes = warmer_.IsPriming(pid);
@@ -248,7 +286,8 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
       return OpenReply{.stale = true};
     }
   }
-  OpenReply reply{.keep_cache = node.kind != NodeKind::kPassThrough};
+  OpenReply reply{.keep_cache = node.kind != NodeKind::kPassThrough &&
+                                !IsReadAgain(node)};
   reply.reads = ReadsOf(node);
   if (reply.reads != ReadBy::kDaemon) {
     reply.bytes = known->catalogue().file_size(EntryId(node.id));
@@ -276,6 +315,13 @@ bool Filesystem::IsStale(Node node, int32_t pid) const {
   return records == nullptr ||
          served()->views()[node.view]->OpenContainer(
              EntryId(node.id), *records, pid) == View::OpenVerdict::kStale;
+}
+
+bool Filesystem::IsReadAgain(Node node) const {
+  if (node.kind != NodeKind::kContainer) return false;
+  const std::shared_ptr<RecordEpoch> records =
+      tree_.load(std::memory_order_acquire)->RecordsOf(node);
+  return records != nullptr && records->IsReadAgain(EntryId(node.id));
 }
 
 bool Filesystem::AsksSource(uint64_t nodeid) const {

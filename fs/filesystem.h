@@ -138,14 +138,21 @@ class Filesystem {
  private:
   absl::StatusOr<NodeReply> LookupPassThrough(uint32_t parent,
                                               absl::string_view name);
-  // The catalogue's directory for a pass-through node, once the catalogue is
-  // ready.
-  absl::optional<Node> Translate(Node node);
+  // The catalogue's directory for one that was found before the catalogue was
+  // ready; any other node as it is. ESTALE if the catalogue lacks it, or has
+  // another one at its path.
+  absl::StatusOr<Node> Translate(Node node);
+  // The kernel reports opens by the directory that it knows. It knows `dir`, or
+  // found `found` below it, by a node of before the catalogue was ready, which
+  // is not watched.
+  void NoteUnreported(Node dir, Node found);
   bool OpensAreUnseen() const;
   ReadBy ReadsOf(Node node) const;
   // An OPEN of a container's node. Returns whether its name shows another node
   // now.
   bool IsStale(Node node, int32_t pid) const;
+  // Of a container that a job reads once more: each read must reach the daemon.
+  bool IsReadAgain(Node node) const;
   std::shared_ptr<ContentProvider> ProviderOf(Node node) const;
   bool IsLiveContainer(Node node) const;
   void NoteRead(Node node);

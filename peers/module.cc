@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/synchronization/mutex.h"
 #include "core/peers/peer_transport.h"
 #include "peers/transport/grpc_transport.h"
 
@@ -18,6 +19,12 @@ namespace {
 void SilenceGrpc() {
   if (std::getenv("GRPC_VERBOSITY") != nullptr) return;
   gpr_set_log_function([](gpr_log_func_args*) {});
+}
+
+// Debian's Abseil looks for cycles of gRPC's locks at each lock, with a stack
+// trace and under a lock of the process.
+void DoNotLookForDeadlocks() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 }  // namespace
@@ -32,5 +39,6 @@ extern "C" __attribute__((visibility("default")))
 absl::StatusOr<std::unique_ptr<shufflefs::PeerTransport>>
 ShufflefsMakePeerTransport(shufflefs::PeerTransportParts parts) {
   shufflefs::peers::SilenceGrpc();
+  shufflefs::peers::DoNotLookForDeadlocks();
   return shufflefs::peers::GrpcTransport::Make(std::move(parts));
 }

@@ -2,13 +2,17 @@
 #include "policies/sample_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shufflefs {
 
 SampleTable::SampleTable(const Grouping& grouping)
-    : sample_of_(grouping.sample_count(), kNone),
-      name_of_(grouping.sample_count(), kNone),
-      state_(grouping.sample_count()) {
+    : size_(static_cast<uint32_t>(grouping.sample_count())),
+      sample_of_(std::make_unique_for_overwrite<uint32_t[]>(size_)),
+      name_of_(std::make_unique_for_overwrite<uint32_t[]>(size_)),
+      state_(size_),
+      held_(size_),
+      renewed_(size_ / kBlock + 1) {
   groups_.reserve(grouping.group_count());
   firsts_.reserve(grouping.group_count());
   for (uint32_t g = 0; g < grouping.group_count(); ++g) {
@@ -17,34 +21,48 @@ SampleTable::SampleTable(const Grouping& grouping)
         {.count = group.samples, .unbound = group.samples, .open = {}});
     firsts_.push_back(static_cast<uint32_t>(group.first_sample));
   }
+  group_at_.reserve(size_ / kStride + 2);
+  for (uint64_t s = 0; s < size_; s += kStride) {
+    const auto behind = std::upper_bound(firsts_.begin(), firsts_.end(), s);
+    group_at_.push_back(static_cast<uint32_t>(behind - firsts_.begin() - 1));
+  }
+  group_at_.push_back(group_count() - 1);
 }
 
 uint32_t SampleTable::group_of(uint32_t sample) const {
-  const auto behind = std::upper_bound(firsts_.begin(), firsts_.end(), sample);
-  return static_cast<uint32_t>(behind - firsts_.begin() - 1);
+  const uint32_t at = sample / kStride;
+  const auto first = firsts_.begin();
+  const auto behind = std::upper_bound(first + group_at_[at] + 1,
+                                       first + group_at_[at + 1] + 1, sample);
+  return static_cast<uint32_t>(behind - first - 1);
 }
 
 void SampleTable::BeginEpoch(absl::Span<const CarriedPair> bound) {
-  std::fill(sample_of_.begin(), sample_of_.end(), kNone);
-  std::fill(name_of_.begin(), name_of_.end(), kNone);
-  open_at_.clear();
-  for (uint32_t g = 0; g < group_count(); ++g) {
-    Group& group = groups_[g];
+  ++epoch_;
+  for (Group& group : groups_) {
     group.unbound = group.count;
     group.ready = 0;
     group.open.clear();
-    for (uint32_t s = firsts_[g]; s < firsts_[g] + group.count; ++s) {
-      state_[s] &= kPlaces;
-      if (state_[s] != kOut) ++group.ready;
-    }
   }
+  ForEachHeld([this](uint32_t s) { ++groups_[group_of(s)].ready; });
   for (const CarriedPair& pair : bound) {
     Bind(static_cast<uint32_t>(pair.name), static_cast<uint32_t>(pair.sample));
     SetDone(static_cast<uint32_t>(pair.sample));
   }
 }
 
+void SampleTable::RenewBlock(uint32_t block) {
+  renewed_[block] = epoch_;
+  const uint32_t first = block * kBlock;
+  const uint32_t count = std::min(kBlock, size_ - first);
+  std::fill_n(&sample_of_[first], count, kNone);
+  std::fill_n(&name_of_[first], count, kNone);
+  for (uint32_t s = first; s < first + count; ++s) state_[s] &= kPlaces;
+}
+
 void SampleTable::Bind(uint32_t name, uint32_t sample) {
+  Renew(name);
+  Renew(sample);
   if (held(sample)) RemoveReady(sample);
   sample_of_[name] = sample;
   name_of_[sample] = name;
@@ -59,13 +77,14 @@ uint32_t SampleTable::Draw(uint32_t group, Rng* rng) const {
 void SampleTable::Open(uint32_t sample) {
   if (!held(sample) || bound(sample) || open(sample)) return;
   std::vector<uint32_t>& open = groups_[group_of(sample)].open;
-  open_at_[sample] = static_cast<uint32_t>(open.size());
+  Renewed(sample) |= kOpen;
+  name_of_[sample] = static_cast<uint32_t>(open.size());
   open.push_back(sample);
-  state_[sample] |= kOpen;
 }
 
 void SampleTable::SetComing(uint32_t sample) {
   SetPlace(sample, kComing);
+  held_.Set(sample);
   if (!bound(sample)) ++groups_[group_of(sample)].ready;
 }
 
@@ -77,21 +96,22 @@ void SampleTable::SetOut(uint32_t sample) {
   if (!held(sample)) return;
   if (!bound(sample)) RemoveReady(sample);
   SetPlace(sample, kOut);
-  state_[sample] |= bound(sample) && !done(sample) ? kDone : kLost;
+  held_.Clear(sample);
+  Renewed(sample) |= bound(sample) && !done(sample) ? kDone : kLost;
 }
 
 void SampleTable::RemoveReady(uint32_t sample) {
   Group& group = groups_[group_of(sample)];
   --group.ready;
   if (!open(sample)) return;
-  state_[sample] &= static_cast<uint8_t>(~kOpen);
+  Renewed(sample) &= static_cast<uint8_t>(~kOpen);
   // The last of the group takes its place.
-  const auto at = open_at_.find(sample);
+  const uint32_t at = std::exchange(name_of_[sample], kNone);
   const uint32_t last = group.open.back();
-  group.open[at->second] = last;
-  open_at_[last] = at->second;
-  open_at_.erase(sample);
   group.open.pop_back();
+  if (last == sample) return;
+  group.open[at] = last;
+  name_of_[last] = at;
 }
 
 }  // namespace shufflefs

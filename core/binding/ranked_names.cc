@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -24,13 +25,14 @@ bool NeedsHash(absl::string_view path) {
          path.size() + kPrefixMax > kNameMax;
 }
 
-// "<16 hex>~<tail>". The hash distinguishes paths. The tail keeps the extension
-// and a recognisable part of the name.
-std::string HashedKey(absl::string_view path) {
+// "<16 hex>~<tail>", or "<16 hex>~<number>~<tail>". The hash distinguishes
+// paths. The tail keeps the extension and a recognisable part of the name.
+std::string HashedKey(absl::string_view path, uint64_t number = 0) {
   const uint64_t hash = XXH3_64bits(path.data(), path.size());
   absl::string_view tail = path.substr(path.rfind('/') + 1);
   if (tail.size() > kTailMax) tail = tail.substr(tail.size() - kTailMax);
-  return absl::StrFormat("%016x~%s", hash, tail);
+  if (number == 0) return absl::StrFormat("%016x~%s", hash, tail);
+  return absl::StrFormat("%016x~%d~%s", hash, number, tail);
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ std::string RankedNames::PathInView(EntryId file) const {
 std::string RankedNames::Name(uint64_t rank, EntryId file) const {
   std::string path = PathInView(file);
   if (NeedsHash(path)) {
-    path = HashedKey(path);
+    path = HashedName(file, path);
   } else {
     std::replace(path.begin(), path.end(), '/', '~');
   }
@@ -66,16 +68,20 @@ absl::optional<EntryId> RankedNames::Find(absl::string_view name) const {
     return absl::nullopt;
   }
   const absl::string_view key = name.substr(tilde + 1);
+  const absl::optional<EntryId> plain = FindPlain(key);
+  return plain ? plain : FindHashed(key);
+}
+
+absl::optional<EntryId> RankedNames::FindPlain(absl::string_view key) const {
   std::string path(key);
   std::replace(path.begin(), path.end(), '~', '/');
-  if (!NeedsHash(path)) {
-    const Catalogue& catalogue = dataset_->catalogue();
-    std::string full = catalogue.path(dataset_->root());
-    if (!full.empty()) full += '/';
-    absl::optional<EntryId> entry = catalogue.FindPath(full + path);
-    if (entry && dataset_->grouping().place(*entry)) return entry;
-  }
-  return FindHashed(key);
+  if (NeedsHash(path)) return absl::nullopt;
+  const Catalogue& catalogue = dataset_->catalogue();
+  std::string full = catalogue.path(dataset_->root());
+  if (!full.empty()) full += '/';
+  const absl::optional<EntryId> entry = catalogue.FindPath(full + path);
+  if (!entry || !dataset_->grouping().place(*entry)) return absl::nullopt;
+  return entry;
 }
 
 absl::optional<EntryId> RankedNames::FindHashed(absl::string_view key) const {
@@ -89,16 +95,42 @@ absl::optional<EntryId> RankedNames::FindHashed(absl::string_view key) const {
   return found->second;
 }
 
+std::string RankedNames::HashedName(EntryId file,
+                                    absl::string_view path) const {
+  MutexLock lock(mu_);
+  if (!collected_) CollectHashed();
+  const auto number = numbers_.find(file);
+  return HashedKey(path, number == numbers_.end() ? 0 : number->second);
+}
+
+bool RankedNames::Claim(const std::string& key, EntryId file) const {
+  // A path of the plain form may spell the name of a hashed one.
+  return !FindPlain(key) && hashed_.emplace(key, file).second;
+}
+
 void RankedNames::CollectHashed() const {
   const Grouping& grouping = dataset_->grouping();
+  std::vector<EntryId> files;
   for (uint32_t g = 0; g < grouping.group_count(); ++g) {
     const Grouping::Group& group = grouping.group(GroupId(g));
     for (uint64_t k = 0; k < uint64_t{group.samples} * group.columns; ++k) {
       const EntryId file =
           grouping.member(GroupId(g), k / group.columns, k % group.columns);
-      std::string path = PathInView(file);
-      if (NeedsHash(path)) hashed_.emplace(HashedKey(path), file);
+      if (NeedsHash(PathInView(file))) files.push_back(file);
     }
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<EntryId> refused;
+  for (const EntryId file : files) {
+    if (!Claim(HashedKey(PathInView(file)), file)) refused.push_back(file);
+  }
+  absl::flat_hash_map<std::string, uint64_t> last;  // by the refused name
+  for (const EntryId file : refused) {
+    const std::string path = PathInView(file);
+    uint64_t& number = last.try_emplace(HashedKey(path), 1).first->second;
+    while (!Claim(HashedKey(path, ++number), file)) {
+    }
+    numbers_[file] = number;
   }
   collected_ = true;
 }

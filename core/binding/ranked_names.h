@@ -4,6 +4,9 @@
 // 255 bytes or ambiguous, the name is `%09d~<16 hex digits>~<tail with the
 // extension>`. The rank is only a sort key: a name with a stale rank still
 // resolves to the file of its path part.
+//
+// XXH3 keeps nobody from making a path of the same hash. Files whose names
+// would be equal are numbered: `%09d~<16 hex digits>~2~<tail>` and so on.
 #ifndef SHUFFLEFS_CORE_BINDING_RANKED_NAMES_H_
 #define SHUFFLEFS_CORE_BINDING_RANKED_NAMES_H_
 
@@ -21,7 +24,8 @@
 namespace shufflefs {
 
 // Thread-safe. Hashed names are collected once, by one pass over the view's
-// files, at the first lookup of a name that is not of the plain form.
+// files, when the first name that is not of the plain form is made or looked
+// up.
 class RankedNames {
  public:
   explicit RankedNames(std::shared_ptr<const Dataset> dataset);
@@ -34,8 +38,14 @@ class RankedNames {
 
  private:
   std::string PathInView(EntryId file) const;
+  // `key` is a name without its rank.
+  absl::optional<EntryId> FindPlain(absl::string_view key) const;
   absl::optional<EntryId> FindHashed(absl::string_view key) const;
+  std::string HashedName(EntryId file, absl::string_view path) const;
   void CollectHashed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Gives `key` to `file` unless another file has it.
+  bool Claim(const std::string& key, EntryId file) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
@@ -45,6 +55,8 @@ class RankedNames {
   mutable bool collected_ ABSL_GUARDED_BY(mu_) = false;
   mutable absl::flat_hash_map<std::string, EntryId> hashed_
       ABSL_GUARDED_BY(mu_);
+  // Of files that have one.
+  mutable absl::flat_hash_map<EntryId, uint64_t> numbers_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

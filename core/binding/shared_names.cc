@@ -2,6 +2,7 @@
 #include "core/binding/shared_names.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -64,6 +65,7 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
   sample_of_.clear();
   name_of_.clear();
   asking_.clear();
+  ahead_.clear();
   apart_.clear();
   waits_since_.reset();
   bound_ = false;
@@ -82,6 +84,7 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
   // First: what the pool fetches is of its own.
   share_.Set(share);
   if (share != nullptr) {
+    if (parts_.begins) parts_.begins(share->binding);
     TakeShareOf(*share);
     parts_.own->BeginEpoch(seed, epoch, own);
   }
@@ -135,7 +138,9 @@ SampleId SharedNames::Bind(SampleId name) {
         return *sample;
       }
       share = share_.Get();
-      const bool waits = share == nullptr || asking_.contains(name.value());
+      const auto asking = asking_.find(name.value());
+      if (asking != asking_.end()) asking->second = true;
+      const bool waits = share == nullptr || asking != asking_.end();
       if (!waits && IsApart(share->members[OwnerOfName(*share, name)])) {
         return ShowOwn(name);
       }
@@ -144,11 +149,14 @@ SampleId SharedNames::Bind(SampleId name) {
         WaitAWhile();
         continue;  // the epoch may be another one now
       }
-      asking_.insert(name.value());
+      asking_[name.value()] = true;
       generation = generation_;
     }
     asked = true;
-    Send(name, *share, generation);
+    Send({.owner = share->members[OwnerOfName(*share, name)],
+          .binding = share->binding,
+          .names = {name.value()}},
+         generation);
   }
 }
 
@@ -159,7 +167,10 @@ bool SharedNames::is_fresh() const {
 
 absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
   const auto known = sample_of_.find(name.value());
-  if (known != sample_of_.end()) return SampleId(known->second);
+  if (known != sample_of_.end()) {
+    shown_ += ahead_.erase(name.value());
+    return SampleId(known->second);
+  }
   const std::shared_ptr<const Share> share = share_.Get();
   if (share == nullptr) {
     const Clock::time_point now = Clock::now();
@@ -172,6 +183,7 @@ absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
     return name;
   }
   if (OwnerOfName(*share, name) != share->self) return absl::nullopt;
+  if (!parts_.own->Bound(name)) ++shown_;
   return parts_.own->Bind(name);
 }
 
@@ -191,49 +203,90 @@ void SharedNames::WaitAWhile() {
   changed_.WaitFor(mu_, share_.Get() != nullptr ? kRetry : kLook);
 }
 
-void SharedNames::Send(SampleId name, const Share& share, uint64_t generation) {
-  Question question;
-  question.owner = share.members[OwnerOfName(share, name)];
-  question.binding = share.binding;
-  question.names = {name.value()};
+void SharedNames::Send(Question question, uint64_t generation) {
   parts_.ask(question, kWithin,
-             [weak = weak_from_this(), name, owner = question.owner,
-              sent = Clock::now(),
+             [weak = weak_from_this(), question, sent = Clock::now(),
               generation](absl::StatusOr<std::vector<uint64_t>> samples) {
                if (const auto self = weak.lock()) {
-                 self->Answered(name, owner, sent, generation, samples);
+                 self->Answered(question, sent, generation, samples);
                }
              });
 }
 
+void SharedNames::AskAhead(const std::vector<SampleId>& names) {
+  std::map<uint32_t, Question> questions;  // by owner, in a fixed order
+  uint64_t generation = 0;
+  {
+    MutexLock lock(mu_);
+    const std::shared_ptr<const Share> share = share_.Get();
+    if (share == nullptr) return;
+    generation = generation_;
+    for (const SampleId name : names) {
+      const uint32_t owner = OwnerOfName(*share, name);
+      const std::string& member = share->members[owner];
+      if (owner == share->self || sample_of_.contains(name.value()) ||
+          away_since_.contains(member) || apart_.contains(member) ||
+          !asking_.try_emplace(name.value(), false).second) {
+        continue;
+      }
+      Question& question = questions[owner];
+      question.owner = member;
+      question.binding = share->binding;
+      question.ahead = true;
+      question.names.push_back(name.value());
+    }
+  }
+  for (auto& [owner, question] : questions) {
+    Send(std::move(question), generation);
+  }
+}
+
 void SharedNames::Answered(
-    SampleId name, const std::string& owner, Clock::time_point sent,
-    uint64_t generation, const absl::StatusOr<std::vector<uint64_t>>& samples) {
+    const Question& question, Clock::time_point sent, uint64_t generation,
+    const absl::StatusOr<std::vector<uint64_t>>& samples) {
   MutexLock lock(mu_);
   const bool is_there =
       samples.ok() || absl::IsFailedPrecondition(samples.status());
   const Clock::time_point since =
-      away_since_.emplace(owner, sent).first->second;
-  if (is_there) away_since_.erase(owner);
+      away_since_.emplace(question.owner, sent).first->second;
+  if (is_there) away_since_.erase(question.owner);
   if (generation != generation_) return;
   if (samples.ok()) {
-    apart_.erase(owner);
+    apart_.erase(question.owner);
   } else if (is_there) {
-    apart_.emplace(owner, Apart{sent, sent});
+    apart_.emplace(question.owner, Apart{sent, sent});
   }
-  asking_.erase(name.value());
   changed_.SignalAll();
-  if (sample_of_.contains(name.value())) return;
-  const Grouping& grouping = *parts_.grouping;
-  const bool fits =
-      samples.ok() && samples->size() == 1 &&
-      samples->front() < grouping.sample_count() &&
-      grouping.group_of(SampleId(samples->front())) == grouping.group_of(name);
-  if (fits) {
-    Remember({name.value(), samples->front()});
-  } else if (samples.ok() || (!is_there && Clock::now() - since >= kWithin)) {
-    ShowOwn(name);  // else whoever waits asks again
+  const bool is_away = !is_there && Clock::now() - since >= kWithin;
+  const bool complete =
+      samples.ok() && samples->size() == question.names.size();
+  for (size_t i = 0; i < question.names.size(); ++i) {
+    const uint64_t name = question.names[i];
+    const auto asking = asking_.find(name);
+    const bool waits = asking != asking_.end() && asking->second;
+    asking_.erase(name);
+    if (sample_of_.contains(name)) continue;
+    if (complete && TakeAnswer(name, (*samples)[i])) {
+      if (question.ahead) {
+        ahead_.insert(name);
+      } else {
+        ++shown_;
+      }
+    } else if (waits && (is_away || (samples.ok() && !question.ahead))) {
+      ShowOwn(SampleId(name));
+    }  // else whoever waits asks again
   }
+}
+
+bool SharedNames::TakeAnswer(uint64_t name, uint64_t sample) {
+  const Grouping& grouping = *parts_.grouping;
+  if (sample >= grouping.sample_count() ||
+      grouping.group_of(SampleId(sample)) !=
+          grouping.group_of(SampleId(name))) {
+    return false;
+  }
+  Remember({name, sample});
+  return true;
 }
 
 SampleId SharedNames::ShowOwn(SampleId name) {
@@ -277,7 +330,7 @@ std::vector<CarriedPair> SharedNames::KnownOf(const std::string& member) const {
 }
 
 absl::StatusOr<std::vector<uint64_t>> SharedNames::BindForOthers(
-    uint64_t binding, const std::vector<uint64_t>& names) {
+    uint64_t binding, const std::vector<uint64_t>& names, bool ahead) {
   MutexLock lock(mu_);
   const std::shared_ptr<const Share> share = share_.Get();
   if (share == nullptr || share->binding != binding) {
@@ -290,9 +343,14 @@ absl::StatusOr<std::vector<uint64_t>> SharedNames::BindForOthers(
       return absl::NotFoundError("not one of the names of this node");
     }
     const auto known = sample_of_.find(name);
-    samples.push_back(known != sample_of_.end()
-                          ? known->second
-                          : parts_.own->Bind(SampleId(name)).value());
+    if (known != sample_of_.end()) {
+      samples.push_back(known->second);
+    } else if (ahead && !parts_.own->IsReady(SampleId(name))) {
+      samples.push_back(kNotYet);
+      continue;
+    } else {
+      samples.push_back(parts_.own->Bind(SampleId(name)).value());
+    }
     bound_ = true;
   }
   return samples;

@@ -16,6 +16,7 @@
 #ifndef SHUFFLEFS_CORE_BINDING_SHARED_NAMES_H_
 #define SHUFFLEFS_CORE_BINDING_SHARED_NAMES_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -48,6 +49,8 @@ class OwnedNames : public BoundNames {
   // are fetched. Of each group, at most as many names are bound. Drops what is
   // in memory.
   virtual void TakeShare(const std::vector<uint32_t>& chunks) = 0;
+  // As Binder::IsReady.
+  virtual bool IsReady(SampleId name) const { return Bound(name).has_value(); }
   // Returns whether the sample is ever in memory. If not, each node reads it by
   // itself.
   virtual bool Holds(SampleId sample) const = 0;
@@ -84,7 +87,11 @@ class SharedNames : public BoundNames,
     std::string owner;
     uint64_t binding = 0;
     std::vector<uint64_t> names;
+    // Nobody waits for them yet. The owner binds only what it has in memory,
+    // and answers kNotYet for the others.
+    bool ahead = false;
   };
+  static constexpr uint64_t kNotYet = ~uint64_t{0};  // instead of a sample
   using Answer = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
   // Asks a node for its names, without blocking. `answer` is called exactly
   // once, by any thread. FailedPrecondition: the node shows another binding,
@@ -98,6 +105,9 @@ class SharedNames : public BoundNames,
     uint64_t dataset_key = 0;
     std::shared_ptr<OwnedNames> own;
     Ask ask;  // outlives this
+    // An epoch began, of which nodes are asked with `binding`. Called with a
+    // lock held; must not block or call back. May be empty.
+    std::function<void(uint64_t binding)> begins;
     // A thread is about to wait in Bind. Called with no lock held. May be
     // empty.
     std::function<void()> waits;
@@ -117,10 +127,15 @@ class SharedNames : public BoundNames,
   std::vector<CarriedPair> KnownPairs() const;
   // Those of names that `member` owns, as far as it was asked for them.
   std::vector<CarriedPair> KnownOf(const std::string& member) const;
-  // The samples of names that another node asks for. FailedPrecondition if this
-  // node shows another binding; NotFound if it does not own one of them.
+  // The samples of names that another node asks for; `ahead` as in Question.
+  // FailedPrecondition if this node shows another binding; NotFound if it does
+  // not own one of them.
   absl::StatusOr<std::vector<uint64_t>> BindForOthers(
-      uint64_t binding, const std::vector<uint64_t>& names);
+      uint64_t binding, const std::vector<uint64_t>& names, bool ahead = false);
+  // This node will probably look these names up soon, in this order. Asks their
+  // owners, each once for all of its names, and does not wait. Whoever looks
+  // one up meanwhile waits for that answer.
+  void AskAhead(const std::vector<SampleId>& names);
   // The node whose memory has `sample`. Empty: no node's, or nothing is shared.
   struct Holder {
     std::string member;
@@ -128,6 +143,9 @@ class SharedNames : public BoundNames,
   };
   absl::optional<Holder> HolderOf(SampleId sample) const;
   uint64_t chunks_hash() const { return chunks_hash_; }
+  // How many names were bound because this node was asked for them, in all
+  // epochs that were shared.
+  uint64_t shown() const { return shown_; }
   // How many samples may come twice, and why. For people; "" if none may.
   std::string Warning() const;
 
@@ -167,13 +185,15 @@ class SharedNames : public BoundNames,
   // Waits for somebody else's question, for the nodes to agree, or before the
   // owner is asked again.
   void WaitAWhile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Send(SampleId name, const Share& share, uint64_t generation)
-      ABSL_LOCKS_EXCLUDED(mu_);
-  // To a question to `owner` that was sent at `sent`.
-  void Answered(SampleId name, const std::string& owner, Clock::time_point sent,
+  void Send(Question question, uint64_t generation) ABSL_LOCKS_EXCLUDED(mu_);
+  // To a question that was sent at `sent`.
+  void Answered(const Question& question, Clock::time_point sent,
                 uint64_t generation,
                 const absl::StatusOr<std::vector<uint64_t>>& samples)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // What the owner says of one name. Returns whether it fits.
+  bool TakeAnswer(uint64_t name, uint64_t sample)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The name shows its own sample, because nobody says which.
   SampleId ShowOwn(SampleId name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Remember(const CarriedPair& pair) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -184,6 +204,7 @@ class SharedNames : public BoundNames,
 
   // Self-synchronised. Set with mu_ held. Null: the nodes have not agreed.
   Published<Share> share_;
+  std::atomic<uint64_t> shown_{0};
 
   mutable Mutex mu_;  // taken before the pool's
   CondVar changed_;
@@ -192,7 +213,10 @@ class SharedNames : public BoundNames,
   // nothing is shared.
   absl::flat_hash_map<uint64_t, uint64_t> sample_of_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<uint64_t, uint64_t> name_of_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_set<uint64_t> asking_ ABSL_GUARDED_BY(mu_);  // names
+  // Names that a question is under way about, and whether a lookup waits.
+  absl::flat_hash_map<uint64_t, bool> asking_ ABSL_GUARDED_BY(mu_);
+  // Names of others that are known, and that nobody here looked up yet.
+  absl::flat_hash_set<uint64_t> ahead_ ABSL_GUARDED_BY(mu_);
   // Owners that do not answer, since when.
   absl::flat_hash_map<std::string, Clock::time_point> away_since_
       ABSL_GUARDED_BY(mu_);

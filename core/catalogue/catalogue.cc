@@ -103,6 +103,13 @@ uint32_t Catalogue::dir_count() const {
 EntryId Catalogue::first_entry(DirId dir) const {
   return EntryId(tables_.dirs[dir.value()].first_entry);
 }
+bool Catalogue::has_files(DirId dir) const {
+  for (uint32_t k = 0; k < dir_size(dir); ++k) {
+    if (kind(in_source_order(dir, k)) == EntryKind::kFile) return true;
+  }
+  return false;
+}
+
 uint32_t Catalogue::dir_size(DirId dir) const {
   return tables_.dirs[dir.value()].entry_count;
 }

@@ -71,6 +71,8 @@ class Catalogue {
   // Entries of a directory are [first_entry(d), first_entry(d) + size(d)).
   EntryId first_entry(DirId dir) const;
   uint32_t dir_size(DirId dir) const;
+  // Whether a file lies directly in it. O(dir_size).
+  bool has_files(DirId dir) const;
   // The k-th entry in the order in which the source's readdir returned them.
   EntryId in_source_order(DirId dir, uint32_t k) const;
 

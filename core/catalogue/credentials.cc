@@ -75,6 +75,12 @@ OverflowIds OverflowIds::OfProcess() {
           IdOf("/proc/self/gid_map", "/proc/sys/kernel/overflowgid")};
 }
 
+OverflowIds OverflowIds::OfIdmapped() {
+  constexpr char kNothing[] = "";
+  return {OverflowIdIn(kNothing, TextOf("/proc/sys/kernel/overflowuid")),
+          OverflowIdIn(kNothing, TextOf("/proc/sys/kernel/overflowgid"))};
+}
+
 absl::optional<uid_t> OverflowIds::UserOf(uid_t owner) const {
   if (uid == owner) return absl::nullopt;
   return owner;

@@ -35,8 +35,10 @@ struct OverflowIds {
   absl::optional<uid_t> uid;
   absl::optional<gid_t> gid;
 
-  // Reads /proc.
+  // These read /proc. Those of the process's user namespace:
   static OverflowIds OfProcess();
+  // Those of a mount that maps ids by itself, and not all, for all it says.
+  static OverflowIds OfIdmapped();
 
   // Nothing if the owner has no id of its own. It may be any user who has none.
   absl::optional<uid_t> UserOf(uid_t owner) const;

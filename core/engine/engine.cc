@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/functional/bind_front.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -57,7 +58,7 @@ std::string HashOfFile(const PathReach& reach, const std::string& path) {
 PeerIdentity PeerIdentityOf(const Engine::Parts& parts,
                             const Catalogue& catalogue) {
   PeerIdentity identity;
-  identity.version = parts.version;
+  identity.version = absl::StrCat(parts.version, ", messages ", kPeerMessages);
   identity.dataset = catalogue.fingerprint();
   identity.files = catalogue.file_count();
   identity.keys.emplace_back(
@@ -81,20 +82,6 @@ PeerIdentity PeerIdentityOf(const Engine::Parts& parts,
         absl::StrCat(absl::Hex(OptionsHash(view, parts.policies.table))));
   }
   return identity;
-}
-
-// The bytes are gone when their reader returns.
-PeerBytes CopyOf(absl::Span<const iovec> pieces, uint64_t length) {
-  auto copy = std::make_shared<std::vector<char>>();
-  copy->reserve(length);
-  for (const iovec& piece : pieces) {
-    const char* const begin = static_cast<const char*>(piece.iov_base);
-    copy->insert(copy->end(), begin, begin + piece.iov_len);
-  }
-  PeerBytes bytes;
-  bytes.pieces = {{copy->data(), copy->size()}};
-  bytes.owner = std::move(copy);
-  return bytes;
 }
 
 }  // namespace
@@ -201,11 +188,11 @@ SetupTools Engine::Tools() {
   tools.records = records_.maker();
   tools.waits = parts_.hooks.waits;
   if (peers_owner_ != nullptr) {
-    tools.ask =
-        [this](const std::string& path, const SharedNames::Question& question,
-               std::chrono::milliseconds within, SharedNames::Answer answer) {
-          AskPeers(path, question, within, std::move(answer));
-        };
+    tools.ask = absl::bind_front(&Engine::AskPeers, this);
+    tools.foresight = supplies_.foresight_maker(peers_owner_->NamesAhead());
+    tools.names_begin = [this](const std::string& path, uint64_t binding) {
+      peers_owner_->BeginEpoch(path, binding);
+    };
   }
   return tools;
 }
@@ -270,7 +257,15 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
   if (!parts_.config.peers.members.empty()) {
     possible.no_rebinding = "with peers, opens must be requests";
   }
-  OpensSeen opens = HowOpensAreSeen(parts_.config.open, setups, possible);
+  Setups running(setups.size());
+  Setups all = setups;
+  for (size_t i = 0; i < std::min(running.size(), parts_.running.size()); ++i) {
+    if (!parts_.running[i]) continue;
+    ASSIGN_OR_RETURN(running[i], MakeViewSetup(*parts_.running[i], catalogue,
+                                               tools, setups[i].get()));
+    all.push_back(running[i]);
+  }
+  OpensSeen opens = HowOpensAreSeen(parts_.config.open, all, possible);
   if (backing.on && opens.by != OpensSeen::By::kRequests) {
     backing = {false, absl::StrCat("opens are not answered: ", opens.why)};
   }
@@ -279,11 +274,7 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
     View::Parts view;
     view.id = views.size();
     view.setup = setup;
-    if (view.id < parts_.running.size() && parts_.running[view.id]) {
-      ASSIGN_OR_RETURN(view.running,
-                       MakeViewSetup(*parts_.running[view.id], catalogue, tools,
-                                     setup.get()));
-    }
+    view.running = std::move(running[view.id]);
     view.tools = tools;
     view.job_tracker = &job_tracker_;
     view.nodes = &nodes_;
@@ -339,8 +330,10 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
   if (parts_.make_transport == nullptr) {
     return absl::FailedPreconditionError("peers: this program has none");
   }
-  const uint64_t bytes =
-      PeersBytes(parts_.config, parts_.policies.table, pool_->capacity());
+  const uint64_t bytes = supplies_.GivePeers(
+      parts_.config, parts_.policies.table, pool_->capacity(), [&] {
+        return MayHaveContainers(parts_.config, parts_.source, catalogue);
+      });
   Peers::Parts parts;
   parts.config = parts_.config.peers;
   // The transport opens these.
@@ -353,9 +346,7 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
   ASSIGN_OR_RETURN(parts.share,
                    pool_->Open({.name = "peers", .guarantee = bytes}));
   job_epochs_ = std::make_unique<JobEpochs>();
-  parts.hear = [this](EpochMessage message) {
-    job_epochs_->Hear(std::move(message));
-  };
+  parts.hear = [this](EpochMessage m) { job_epochs_->Hear(std::move(m)); };
   TakeHolders(parts);
   ASSIGN_OR_RETURN(peers_owner_, Peers::Start(std::move(parts)));
   peers_.store(peers_owner_.get(), std::memory_order_release);
@@ -364,11 +355,7 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
 
 const View* Engine::ViewAt(const std::string& path) const {
   const ServedDataset* const now = served();
-  if (now == nullptr) return nullptr;
-  for (const std::unique_ptr<View>& view : now->views()) {
-    if (view->setup()->config.path == path) return view.get();
-  }
-  return nullptr;
+  return now == nullptr ? nullptr : now->ViewAt(path);
 }
 
 // What members ask of views whose names they share. No view is asked before
@@ -378,21 +365,40 @@ void Engine::TakeHolders(Peers::Parts& parts) {
       -> absl::StatusOr<std::vector<uint64_t>> {
     const View* const view = ViewAt(question.view);
     if (view == nullptr) return absl::FailedPreconditionError("no such view");
-    return view->BindForOthers(question.binding, question.names);
+    return view->BindForOthers(question.binding, question.names,
+                               question.ahead);
   };
   parts.holder = [this](EntryId file) -> absl::optional<PeerHolder> {
     const ServedDataset* const now = served();
     if (now == nullptr) return absl::nullopt;
-    for (const std::unique_ptr<View>& view : now->views()) {
-      if (const auto holder = view->HolderOf(file)) {
-        return PeerHolder{holder->member, holder->self};
-      }
-    }
-    return absl::nullopt;
+    const auto holder = now->HolderOf(file);
+    if (!holder) return absl::nullopt;
+    return PeerHolder{holder->member, holder->self};
   };
   parts.read_held = [this](EntryId file, uint64_t offset, uint64_t length,
                            const Peers::ExtentDone& done) {
     return ReadHeld(file, offset, length, done);
+  };
+  TakeSamples(parts.samples);
+}
+
+void Engine::TakeSamples(Peers::Parts::Samples& samples) {
+  samples.files = [this](const std::string& path, uint64_t sample) {
+    const View* const view = ViewAt(path);
+    return view == nullptr ? std::vector<EntryId>()
+                           : view->FilesOfShared(sample);
+  };
+  samples.take = [this](const std::string& path, uint64_t sample,
+                        uint64_t most) -> absl::optional<PeerBytes> {
+    const View* const view = ViewAt(path);
+    if (view == nullptr) return absl::nullopt;
+    absl::optional<Supply::HeldBytes> held = view->TakeForOthers(sample, most);
+    if (!held) return absl::nullopt;
+    return PeerBytes{std::move(held->pieces), std::move(held->owner)};
+  };
+  samples.shown = [this] {
+    const ServedDataset* const now = served();
+    return now == nullptr ? 0 : now->samples_shown();
   };
 }
 
@@ -406,10 +412,9 @@ bool Engine::ReadHeld(EntryId file, uint64_t offset, uint64_t length,
     const std::shared_ptr<const ViewSetup> setup = view->setup();
     if (!holder->self || setup->supply == nullptr) return false;
     setup->supply->ReadForOthers(
-        file, offset, length,
-        [done, length](absl::StatusOr<absl::Span<const iovec>> read) {
+        file, offset, length, [done](absl::StatusOr<Supply::HeldBytes> read) {
           if (!read.ok()) return done(read.status());
-          done(CopyOf(*read, length));
+          done(PeerBytes{std::move(read->pieces), std::move(read->owner)});
         });
     return true;
   }
@@ -424,7 +429,10 @@ void Engine::AskPeers(const std::string& path,
   for (size_t i = 0; i < group->members.size(); ++i) {
     if (group->members[i].name != question.owner) continue;
     return peers_owner_->AskNames(group, i,
-                                  {path, question.binding, question.names},
+                                  {.view = path,
+                                   .binding = question.binding,
+                                   .names = question.names,
+                                   .ahead = question.ahead},
                                   within, std::move(answer));
   }
   answer(absl::UnavailableError("not in the group"));

@@ -77,7 +77,7 @@ class Engine {
     // The views as the command line has them. What was switched since is not
     // compared when peers join, but by their messages. Empty: as in `config`.
     std::vector<ViewConfig> given;
-    SourceDir source;    // of config.source
+    SourceDir source;  // of config.source
     PolicySet policies;
     std::string version;  // of the program; peers must have the same
     // Carries bytes between peers. Needed if config.peers is set.
@@ -161,6 +161,7 @@ class Engine {
   // Null if there is none yet.
   const View* ViewAt(const std::string& path) const;
   void TakeHolders(Peers::Parts& parts);
+  void TakeSamples(Peers::Parts::Samples& samples);
   // As Peers::Parts::read_held, and SharedNames::Ask of the view at `path`.
   bool ReadHeld(EntryId file, uint64_t offset, uint64_t length,
                 const Peers::ExtentDone& done) const;

@@ -87,6 +87,22 @@ std::shared_ptr<const PaddedDirs> PaddedOf(const SourceDir& source,
   return PaddedDirs::Load(source, dataset.shared_catalogue(), dataset.root());
 }
 
+bool MayHaveContainers(const MountConfig& mount, const SourceDir& source,
+                       const std::shared_ptr<const Catalogue>& catalogue) {
+  for (const ViewConfig& view : mount.views) {
+    if (!view.groups.empty()) return true;  // they may be named there
+    auto made = Dataset::Make(catalogue, view, "");
+    if (!made.ok()) return true;
+    const std::shared_ptr<const Dataset> dataset = *std::move(made);
+    const auto containers = ContainersOf(mount, view, dataset);
+    if (!containers.ok() || !(*containers)->empty() ||
+        !PaddedOf(source, *dataset)->empty()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 RecordsMaker RecordsFactory::maker() {
   return
       [this](const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
@@ -117,7 +133,7 @@ absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
     from.reader = reader;
     from.seeks = Seeks(probe);
     from.many_pieces = true;
-    ASSIGN_OR_RETURN(Tier* const tier,
+    ASSIGN_OR_RETURN(const std::shared_ptr<Tier> tier,
                      parts_.tiers->OfRecords({&config, &dataset, &policy, from},
                                              pool.memory.guarantee));
     RecordStaging::Options options;

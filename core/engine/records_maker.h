@@ -28,6 +28,10 @@ absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
     const MountConfig& mount, const ViewConfig& view,
     std::shared_ptr<const Dataset> dataset, ContainerSetOptions options = {});
 
+// Returns false if it is certain that no view of the mount has containers.
+bool MayHaveContainers(const MountConfig& mount, const SourceDir& source,
+                       const std::shared_ptr<const Catalogue>& catalogue);
+
 // Reads the manifests of a view and returns their contents.
 std::shared_ptr<const PaddedDirs> PaddedOf(const SourceDir& source,
                                            const Dataset& dataset);

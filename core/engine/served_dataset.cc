@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace shufflefs {
 
 ServedDataset::ServedDataset(std::shared_ptr<const Catalogue> catalogue,
@@ -32,11 +34,43 @@ View* ServedDataset::view_of(DirId dir) const {
   return view == 0 ? nullptr : views_[view - 1].get();
 }
 
+absl::optional<SharedNames::Holder> ServedDataset::HolderOf(
+    EntryId file) const {
+  for (const std::unique_ptr<View>& view : views_) {
+    if (auto holder = view->HolderOf(file)) return holder;
+  }
+  return absl::nullopt;
+}
+
+absl::Status ServedDataset::PrepareReports() const {
+  for (const std::unique_ptr<View>& view : views_) {
+    if (view->PrepareReports()) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "view ", view->name(), " has a policy that needs an answer to each"));
+  }
+  return absl::OkStatus();
+}
+
 View* ServedDataset::FindView(absl::string_view name) const {
   for (const std::unique_ptr<View>& view : views_) {
     if (view->name() == name) return view.get();
   }
   return nullptr;
+}
+
+const View* ServedDataset::ViewAt(absl::string_view path) const {
+  for (const std::unique_ptr<View>& view : views_) {
+    if (view->setup()->config.path == path) return view.get();
+  }
+  return nullptr;
+}
+
+uint64_t ServedDataset::samples_shown() const {
+  uint64_t shown = 0;
+  for (const std::unique_ptr<View>& view : views_) {
+    shown += view->samples_shown();
+  }
+  return shown;
 }
 
 View* ServedDataset::ranked_at(DirId dir) const {

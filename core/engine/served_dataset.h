@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
 #include "core/pool/plain_reads.h"
@@ -41,6 +42,15 @@ class ServedDataset {
   View* view_of(DirId dir) const;
   // Returns the view with this name, or null.
   View* FindView(absl::string_view name) const;
+  // Returns the view at this path below the source, or null.
+  const View* ViewAt(absl::string_view path) const;
+  // The samples of all views, as View::samples_shown.
+  uint64_t samples_shown() const;
+  // As View::HolderOf of the first view that has one.
+  absl::optional<SharedNames::Holder> HolderOf(EntryId file) const;
+  // As View::PrepareReports of each. Errors: FailedPrecondition names a view
+  // that needs requests.
+  absl::Status PrepareReports() const;
   // Returns the view whose ranked directory is `dir`, or null.
   View* ranked_at(DirId dir) const;
 

@@ -66,7 +66,8 @@ absl::StatusOr<std::string> StatePath(const MountConfig& config) {
 
 pid_t HolderOf(const std::string& path) {
   struct stat st;
-  if (stat(LockPath(path).c_str(), &st) != 0) return 0;
+  // A link would lead to a lock of another program.
+  if (lstat(LockPath(path).c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return 0;
   const std::string inode =
       absl::StrFormat("%02x:%02x:%u", major(st.st_dev), minor(st.st_dev),
                       static_cast<uint64_t>(st.st_ino));
@@ -86,11 +87,16 @@ pid_t HolderOf(const std::string& path) {
 
 namespace {
 
+// To read. A mount may have told the path, so anything may be there.
+absl::StatusOr<UniqueFd> OpenLock(const std::string& path) {
+  return FilePlace(LockPath(path)).Open(O_RDONLY);
+}
+
 // Also if the holder cannot be seen from here: it is in another container, or
 // the file system shows the lock under another device number, as btrfs does.
 bool IsHeld(const std::string& path) {
-  const UniqueFd fd(open(LockPath(path).c_str(), O_RDONLY | O_CLOEXEC));
-  return fd.valid() && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 &&
+  const absl::StatusOr<UniqueFd> fd = OpenLock(path);
+  return fd.ok() && flock(fd->get(), LOCK_SH | LOCK_NB) != 0 &&
          errno == EWOULDBLOCK;
 }
 
@@ -122,7 +128,10 @@ bool HolderIsDying(const std::string& path) {
 
 bool DaemonIsDying(const std::string& path, absl::string_view mount) {
   std::string own;
-  std::getline(std::ifstream(LockPath(path)), own);
+  if (const absl::StatusOr<UniqueFd> lock = OpenLock(path); lock.ok()) {
+    std::getline(std::ifstream(absl::StrCat("/proc/self/fd/", lock->get())),
+                 own);
+  }
   return !mount.empty() && own == mount && HolderIsDying(path);
 }
 

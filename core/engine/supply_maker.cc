@@ -16,7 +16,9 @@
 #include "core/policy/policy_entry.h"
 #include "core/pool/chunk_map.h"
 #include "core/pool/file_source.h"
+#include "core/pool/held_files.h"
 #include "core/pool/memory/arena.h"
+#include "core/sampler/name_foresight.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "core/scan/scan.h"
 #include "core/source/device_probe.h"
@@ -29,8 +31,12 @@ namespace {
 
 // Reads of packs go through this part of the view's memory.
 constexpr uint64_t kStagingPart = 8;
-// Of the pool, with peers: enough to shuffle records.
+// Of the pool, with peers: enough to shuffle records. A view without containers
+// whose order is known only holds files that are about to be opened, and the
+// orders of jobs.
 constexpr uint64_t kLeastOfAView = uint64_t{16} << 20;
+constexpr uint64_t kLeastWithoutRecords =
+    HeldFiles::kLeastMemory + (uint64_t{2} << 20);
 constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
 // Reads of a few KiB at a time that a network answers together. A disk's head
 // gains nothing from so many, and an urgent read would wait for all of them.
@@ -85,7 +91,7 @@ absl::StatusOr<PhysicalChunks> ChunksFor(const DeviceProbe& probe,
       as_asked ? needs.asked == Chunks::kPhysical : Seeks(probe);
   PhysicalChunks chunks;
   if (!together) {
-    chunks.chunks = ComposeRandomChunks(grouping, dataset.key(), needs.files);
+    chunks.chunks = ComposeMixedChunks(grouping, dataset.key(), needs.files);
     chunks.how = absl::StrCat("chunks of ", needs.files, " files at random");
   } else {
     ASSIGN_OR_RETURN(DeviceLayout layout, places.Find(dataset));
@@ -110,6 +116,17 @@ bool ViewsShareNames(const MountConfig& config, PolicyTable policies) {
                      });
 }
 
+// Whether no view binds names by what is in memory.
+bool OrdersAreKnown(const MountConfig& config, PolicyTable policies) {
+  return std::all_of(config.views.begin(), config.views.end(),
+                     [policies](const ViewConfig& view) {
+                       const auto policy = MakePolicy(policies, view.policy,
+                                                      view.policy_options);
+                       return policy.ok() && (*policy)->consumption() !=
+                                                 Consumption::kReactive;
+                     });
+}
+
 }  // namespace
 
 bool Seeks(const DeviceProbe& probe) {
@@ -129,6 +146,16 @@ struct SupplyFactory::Pack {
 
 SupplyFactory::SupplyFactory(const Parts& parts) : parts_(parts) {}
 
+uint64_t SupplyFactory::GivePeers(const MountConfig& config,
+                                  PolicyTable policies, uint64_t pool_bytes,
+                                  absl::FunctionRef<bool()> may_have_records) {
+  const uint64_t bytes = PeersBytes(config, policies, pool_bytes);
+  const uint64_t most = PeersBytes(config, policies, pool_bytes, false);
+  if (bytes == most || may_have_records()) return bytes;
+  parts_.memory.guarantee = MemoryOfAView(config, policies, false);
+  return most;
+}
+
 SupplyFactory::~SupplyFactory() = default;
 
 uint64_t DefaultMemory() {
@@ -143,26 +170,31 @@ uint64_t Memory(const MountConfig& config) {
 // for the dataset, which is spread over all members. If the members share the
 // names of a view, its pool has its part of the dataset.
 uint64_t PeersBytes(const MountConfig& config, PolicyTable policies,
-                    uint64_t pool_bytes) {
+                    uint64_t pool_bytes, bool may_have_records) {
   if (config.peers.members.empty()) return 0;
   if (ViewsShareNames(config, policies)) {
     return pool_bytes / 16 / Arena::kPage * Arena::kPage;
   }
+  const uint64_t of_a_view =
+      !may_have_records && OrdersAreKnown(config, policies)
+          ? kLeastWithoutRecords
+          : kLeastOfAView;
   const uint64_t least =
-      std::min(pool_bytes / 2, kLeastOfAView * config.views.size());
+      std::min(pool_bytes / 2, of_a_view * config.views.size());
   const uint64_t for_views = std::max(pool_bytes / 16, least);
   return (pool_bytes - for_views) / Arena::kPage * Arena::kPage;
 }
 
-uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies) {
+uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies,
+                       bool may_have_records) {
   const uint64_t memory = Memory(config);
   if (config.peers.members.empty()) {
     return GuaranteeOf(memory, config.views.size());
   }
   const uint64_t pool = PoolBytes(memory);
   const uint64_t views = std::max<size_t>(config.views.size(), 1);
-  return (pool - PeersBytes(config, policies, pool)) / views / Arena::kPage *
-         Arena::kPage;
+  return (pool - PeersBytes(config, policies, pool, may_have_records)) / views /
+         Arena::kPage * Arena::kPage;
 }
 
 PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools) {
@@ -182,6 +214,20 @@ SupplyMaker SupplyFactory::maker() {
 ReadAheadMaker SupplyFactory::ahead_maker() {
   return [this](std::shared_ptr<const Dataset> dataset) {
     return MakeAhead(std::move(dataset));
+  };
+}
+
+NameForesightMaker SupplyFactory::foresight_maker(uint64_t most) {
+  return [this, most = std::min(most, kMostNamesAhead)](
+             std::shared_ptr<const Dataset> dataset,
+             std::function<void(const std::vector<SampleId>&)> ask)
+             -> std::shared_ptr<NameForesight> {
+    if (most < 2) return nullptr;
+    return std::make_shared<NameForesight>(
+        NameForesight::Parts{.dataset = std::move(dataset),
+                             .job_tracker = parts_.job_tracker,
+                             .most = most,
+                             .ask = std::move(ask)});
   };
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "core/base/files/reach.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
@@ -28,6 +29,10 @@
 
 namespace shufflefs {
 
+// Names that a job looks up next, for which nodes are asked. More would bind
+// them long before they are read.
+inline constexpr uint64_t kMostNamesAhead = 64;
+
 // Returns the default of `memory`: a quarter of the memory of the machine or
 // the control group, at most 4 GiB.
 uint64_t DefaultMemory();
@@ -35,11 +40,12 @@ uint64_t DefaultMemory();
 uint64_t Memory(const MountConfig& config);
 // Returns the bytes of a pool of `pool_bytes` that are guaranteed to parts of
 // files that this daemon keeps for all members. 0 without `peers`. Views have
-// the rest.
+// the rest. They need less if it is known that they have no records.
 uint64_t PeersBytes(const MountConfig& config, PolicyTable policies,
-                    uint64_t pool_bytes);
+                    uint64_t pool_bytes, bool may_have_records = true);
 // Returns the bytes of `memory` that each view is guaranteed.
-uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies);
+uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies,
+                       bool may_have_records = true);
 // Returns `memory` as one of `pools` pools of the view gets it.
 PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools);
 // Returns whether it pays to wait until reads are in device order.
@@ -65,12 +71,19 @@ class SupplyFactory {
     PathReach reach;      // opens packs; may be empty
   };
   explicit SupplyFactory(const Parts& parts);
+  // Returns what PeersBytes says for these files. Views get the rest, so call
+  // it before anything is made. `may_have_records` may take a while.
+  uint64_t GivePeers(const MountConfig& config, PolicyTable policies,
+                     uint64_t pool_bytes,
+                     absl::FunctionRef<bool()> may_have_records);
   ~SupplyFactory();
 
   // The factory outlives the results.
   SupplyMaker maker();
   ReadAheadMaker ahead_maker();
   SamplerPrefetcherMaker prefetcher_maker();
+  // `most`: for the samples of how many names there is memory.
+  NameForesightMaker foresight_maker(uint64_t most);
   // Returns the reader of the source that suits its device. The factory owns
   // it.
   FileReader* SourceReader(const DeviceProbe& probe);
@@ -118,7 +131,7 @@ class SupplyFactory {
   FileReader* Reader(ReaderKind kind);
 
   // Constant after construction.
-  const Parts parts_;
+  Parts parts_;
 
   Mutex mu_;
   // By kind. Null until somebody needs it.

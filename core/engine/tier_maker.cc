@@ -27,7 +27,7 @@ namespace {
 constexpr uint64_t kCopyMemoryPart = 8;
 // The same for records. Prefetches for readers go through it too.
 constexpr uint64_t kRecordCopyPart = 4;
-constexpr uint64_t kLeastCopyMemory = uint64_t{2} << 20;
+constexpr uint64_t kLeastCopyMemory = Tier::kLeastMemory + Tier::kWiderBytes;
 constexpr uint64_t kMostCopyMemory = uint64_t{64} << 20;
 // A disk that seeks is asked for this much at a time, which takes some tens of
 // milliseconds.
@@ -90,7 +90,8 @@ struct CopyNeeds {
   uint64_t part = 1;   // 1 / part of its memory is for copies
 };
 
-// Takes the memory of copies from a view's memory. Errors: InvalidArgument.
+// Takes the memory of copies, and of widened reads of them, from a view's
+// memory. Errors: InvalidArgument.
 absl::StatusOr<uint64_t> TakeCopyMemory(const MountConfig& mount,
                                         const Policy& policy,
                                         const CopyNeeds& needs,
@@ -128,7 +129,19 @@ std::vector<bool> Staged(const Tier& tier, const Grouping& grouping) {
 
 }  // namespace
 
-absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) const {
+absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) {
+  {
+    MutexLock lock(mu_);
+    const auto found = tiers_.find(config.path);
+    if (found != tiers_.end() && found->second.tier != nullptr) {
+      return found->second.tier->status().capacity;
+    }
+  }
+  return CapacityOfNew(config);
+}
+
+absl::StatusOr<uint64_t> TierMaker::CapacityOfNew(
+    const ViewConfig& config) const {
   const std::vector<const ViewConfig*> views =
       ViewsThatShare(*parts_.config, config, parts_.policies);
   uint64_t capacity = parts_.config->tier_capacity;
@@ -152,31 +165,79 @@ uint64_t TierMaker::CapacityOf(const MountConfig& mount, const ViewConfig& view,
   return mount.tier_capacity / ViewsThatShare(mount, view, policies).size();
 }
 
-absl::StatusOr<Tier*> TierMaker::TierOf(const Wants& wants,
-                                        uint64_t memory_bytes) {
+absl::StatusOr<std::shared_ptr<Tier>> TierMaker::TierOf(const Wants& wants,
+                                                        Room room) {
+  MutexLock lock(mu_);
+  ViewTier& view = tiers_[wants.config->path];
+  // Two tiers must not use one directory.
+  while (view.closing) closed_.Wait(mu_);
+  if (view.tier == nullptr) RETURN_IF_ERROR(OpenTier(wants, room, view));
+  return UserOf(wants.config->path, view);
+}
+
+absl::Status TierMaker::OpenTier(const Wants& wants, Room room,
+                                 ViewTier& view) {
   const ViewConfig& config = *wants.config;
   const SourceReader& source = wants.source;
-  MutexLock lock(mu_);
-  ViewTier& view = tiers_[config.path];
-  if (view.tier != nullptr) return view.tier.get();
   Tier::Options options;
   options.path = parts_.config->tier_path;
   options.reach = parts_.reach;
   options.view = TierNameOf(config);
-  ASSIGN_OR_RETURN(options.capacity, Capacity(config));
+  options.capacity = room.capacity;
   options.bandwidth = parts_.config->tier_bandwidth;
-  options.memory_bytes = memory_bytes;
+  options.memory_bytes = room.memory_bytes - Tier::kWiderBytes;
   if (source.seeks) options.step_ahead = kSeekingStep;
   options.foreground_reads = parts_.foreground_reads;
   options.many_pieces = source.many_pieces;
-  ASSIGN_OR_RETURN(view.reserved, parts_.pool->Open({.name = config.path,
-                                                     .guarantee = memory_bytes,
-                                                     .floor = memory_bytes,
-                                                     .most = memory_bytes}));
+  ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> reserved,
+                   parts_.pool->Open({.name = config.path,
+                                      .guarantee = room.memory_bytes,
+                                      .floor = room.memory_bytes,
+                                      .most = room.memory_bytes}));
   ASSIGN_OR_RETURN(
-      view.tier, Tier::Open(std::move(options),
-                            wants.dataset->shared_catalogue(), source.reader));
-  return view.tier.get();
+      std::unique_ptr<Tier> tier,
+      Tier::Open(std::move(options), wants.dataset->shared_catalogue(),
+                 source.reader));
+  if (closer_ == nullptr) closer_ = std::make_shared<Worker>("sfs-tier-end", 1);
+  // Together: a tier that is refused takes no memory.
+  view.reserved = std::move(reserved);
+  view.tier = std::move(tier);
+  return absl::OkStatus();
+}
+
+// The last user may leave on any thread, also on the tier's own. So another
+// thread closes it.
+std::shared_ptr<Tier> TierMaker::UserOf(const std::string& path,
+                                        ViewTier& view) {
+  if (std::shared_ptr<Tier> user = view.users.lock()) return user;
+  std::shared_ptr<Tier> user(view.tier.get(),
+                             [this, path, closer = closer_](Tier*) {
+                               closer->Post(
+                                   [this, path](const absl::Status& turn) {
+                                     if (turn.ok()) CloseIdle(path);
+                                   },
+                                   /*urgent=*/false);
+                             });
+  view.users = user;
+  return user;
+}
+
+void TierMaker::CloseIdle(const std::string& path) {
+  std::unique_ptr<Tier> tier;
+  {
+    MutexLock lock(mu_);
+    ViewTier& view = tiers_[path];
+    // Somebody may have taken it over, or closed it.
+    if (view.tier == nullptr || !view.users.expired()) return;
+    view.closing = true;
+    tier = std::move(view.tier);
+  }
+  tier.reset();  // without the lock, because others need not wait for it
+  MutexLock lock(mu_);
+  ViewTier& view = tiers_[path];
+  view.reserved.reset();
+  view.closing = false;
+  closed_.SignalAll();
 }
 
 absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
@@ -190,9 +251,11 @@ absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
                      {.least = Supply::kLeastMemory, .part = kCopyMemoryPart},
                      parts.memory.guarantee));
   input.memory_bytes = parts.memory.guarantee;
-  ASSIGN_OR_RETURN(Tier* const tier, TierOf(wants, copies));
-  input.tier_bytes = tier->status().capacity;
+  ASSIGN_OR_RETURN(input.tier_bytes, Capacity(config));
+  // First, so that what is refused opens no tier.
   ASSIGN_OR_RETURN(const uint64_t count, staging.SetsFor(input));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Tier> tier,
+                   TierOf(wants, {input.tier_bytes, copies}));
   TellNotes(staging, /*of_records=*/false);
   input.staged = Staged(*tier, dataset.grouping());
   LearntFactors::Key key{dataset.catalogue().fingerprint(), config.path,
@@ -208,15 +271,16 @@ absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tier*> TierMaker::OfRecords(const Wants& wants,
-                                           uint64_t& memory_bytes) {
+absl::StatusOr<std::shared_ptr<Tier>> TierMaker::OfRecords(
+    const Wants& wants, uint64_t& memory_bytes) {
   ASSIGN_OR_RETURN(const uint64_t copies,
                    TakeCopyMemory(*parts_.config, *wants.policy,
                                   {.least = RecordPool::kLeastMemory,
                                    .part = kRecordCopyPart},
                                   memory_bytes));
   TellNotes(*wants.policy->staging(), /*of_records=*/true);
-  return TierOf(wants, copies);
+  ASSIGN_OR_RETURN(const uint64_t capacity, Capacity(*wants.config));
+  return TierOf(wants, {capacity, copies});
 }
 
 uint64_t TierMaker::BytesOfRecords(uint64_t capacity) {
@@ -254,6 +318,13 @@ void TierMaker::KeepLearnt() {
 }
 
 void TierMaker::Stop() {
+  std::shared_ptr<Worker> closer;
+  {
+    MutexLock lock(mu_);
+    closer = closer_;
+  }
+  // It needs the lock. From now on tiers that nobody uses stay open.
+  if (closer != nullptr) closer->Stop();
   MutexLock lock(mu_);
   for (auto& [path, view] : tiers_) {
     if (view.tier != nullptr) view.tier->Stop();

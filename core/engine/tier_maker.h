@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/files/reach.h"
 #include "core/base/mutex.h"
+#include "core/base/worker.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
 #include "core/engine/saved_factors.h"
@@ -27,8 +29,9 @@
 
 namespace shufflefs {
 
-// Thread-safe. A tier is made when the first supply of its view needs it, and
-// lives as long as this object. Each later supply of the view takes it over.
+// Thread-safe. A tier is made when the first supply of its view needs it. Each
+// later supply of the view takes it over. A thread closes it when nothing uses
+// it any more, so that others may have its directory and its memory.
 class TierMaker {
  public:
   struct Parts {
@@ -60,6 +63,7 @@ class TierMaker {
   };
 
   explicit TierMaker(Parts parts) : parts_(std::move(parts)) {}
+  ~TierMaker() { Stop(); }
 
   // Fills in what a supply and its binder need of the tier. This is the source,
   // which reads through `source`, the tier's bytes, what is there and what was
@@ -70,9 +74,10 @@ class TierMaker {
   // From now on `supply`, made of these parts, says what is copied.
   void Follow(const ViewConfig& config, const std::shared_ptr<Supply>& supply);
   // Returns the tier of a view whose policy shows mini-epochs of records. Works
-  // as Fill. Takes its memory from `memory_bytes`. The tier lives as long as
-  // this object.
-  absl::StatusOr<Tier*> OfRecords(const Wants& wants, uint64_t& memory_bytes);
+  // as Fill. Takes its memory from `memory_bytes`. The tier is open as long as
+  // the result or a copy of it exists, at most as long as this object.
+  absl::StatusOr<std::shared_ptr<Tier>> OfRecords(const Wants& wants,
+                                                  uint64_t& memory_bytes);
   // Returns the largest size of a mini-epoch of a container's records in a tier
   // of this capacity, if no key says how many there are. The mini-epochs of
   // some readers then fit, and the next one of each. 0: any size. It depends on
@@ -87,19 +92,40 @@ class TierMaker {
 
  private:
   struct ViewTier {
-    std::unique_ptr<PoolShare> reserved;  // for copies
+    std::unique_ptr<PoolShare> reserved;  // Room::memory_bytes
     std::unique_ptr<Tier> tier;
+    std::weak_ptr<Tier> users;  // expires with the last of them
+    bool closing = false;       // by closer_; then `tier` is null
     std::weak_ptr<Supply> supply;
     LearntFactors::Key key;
   };
-  absl::StatusOr<Tier*> TierOf(const Wants& wants, uint64_t memory_bytes);
-  absl::StatusOr<uint64_t> Capacity(const ViewConfig& config) const;
+  // What a new tier gets.
+  struct Room {
+    uint64_t capacity = 0;      // bytes of the device
+    uint64_t memory_bytes = 0;  // for copies and widened reads
+  };
+  // Returns the view's tier, for one more user. Opens it if it is not open.
+  absl::StatusOr<std::shared_ptr<Tier>> TierOf(const Wants& wants, Room room);
+  absl::Status OpenTier(const Wants& wants, Room room, ViewTier& view)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::shared_ptr<Tier> UserOf(const std::string& path, ViewTier& view)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Closes the tier of the view at `path` if nothing uses it. Waits for its
+  // device.
+  void CloseIdle(const std::string& path);
+  // Returns the capacity of the view's open tier, or of one to be opened.
+  absl::StatusOr<uint64_t> Capacity(const ViewConfig& config);
+  absl::StatusOr<uint64_t> CapacityOfNew(const ViewConfig& config) const;
 
   // Constant after construction.
   const Parts parts_;
 
+  CondVar closed_;
   Mutex mu_;
   std::map<std::string, ViewTier> tiers_ ABSL_GUARDED_BY(mu_);  // by path
+  // Closes tiers. Their users keep it, because they may outlive this object.
+  // Null: no tier was opened yet.
+  std::shared_ptr<Worker> closer_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

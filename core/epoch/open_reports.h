@@ -31,6 +31,11 @@ class OpenReports {
   // Takes what was not taken yet of the opens in view number `view`. Has every
   // open that returned to its reader before the call.
   virtual Taken Take(uint32_t view) = 0;
+
+  // Has the kernel hand over what it has reported so far. While a report waits
+  // there, a second open of the file by the same thread is merged into it.
+  // Views call it without a lock, too.
+  virtual void Collect() = 0;
 };
 
 }  // namespace shufflefs

@@ -219,6 +219,7 @@ void OpenTracker::Resume(const std::vector<uint64_t>& names, uint64_t unknown) {
   MakeDetector();
   detector_->Resume(names, unknown);
   suspicion_->Resume();
+  if (shown_from_) shown_from_ = detector_->position();
 }
 
 uint64_t OpenTracker::consumed() const {

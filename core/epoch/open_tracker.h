@@ -100,6 +100,12 @@ class OpenTracker {
   // HideWalks. The open that made walks due must not be answered before the
   // kernel was told.
   void ShowWalks() { lookups_->ShowWalks(true); }
+  // The same if they are due. Returns whether they were.
+  bool ShowDueWalks() {
+    const bool due = WalksAreDue();
+    if (due) ShowWalks();
+    return due;
+  }
   // The epoch did not end with the pass: the kernel may use its cache again.
   // Returns whether walks were shown.
   bool HideWalks() {

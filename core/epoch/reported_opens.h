@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/epoch/epoch_outcome.h"
 #include "core/epoch/open_reports.h"
@@ -48,16 +49,21 @@ class ReportedOpens {
 
   // A pass over `names` names has ended, and Fetch was called since. Changes
   // the verdict to hold if it is not certain which opens are of the next pass.
+  // Then it is not certain either that names were left unopened.
   // `is_younger`: the job whose open brought the verdict began after this
   // process did.
   void Judge(uint64_t names, bool is_younger, OpenTracker& tracker,
-             EpochOutcome& outcome);
+             OpenTracker::Seen& seen);
 
   // A crash of an earlier process lost some opens: the next boundary is held.
   void Lose() {
     crashed_ = is_crash_ = true;
     lost_before_ = fetched_;
   }
+  // A thread opens files, and none of it is reported.
+  void MissReader() { misses_reader_ = true; }
+  // A line for status, or "".
+  absl::string_view Warning() const;
   // Names are rebound, so nothing that was lost matters any more.
   void ForgetLost() {
     crashed_ = is_crash_ = false;
@@ -77,8 +83,12 @@ class ReportedOpens {
   bool expected_ = false;
   bool crashed_ = false;   // and no pass has ended since
   bool is_crash_ = false;  // the last loss was a crash
-  uint64_t fetched_ = 0;   // opens, since Expect
-  uint64_t counted_ = 0;   // those that Next returned
+  bool misses_reader_ = false;
+  // The last pass that ended was held, or would have been.
+  bool is_doubtful_ = false;
+
+  uint64_t fetched_ = 0;  // opens, since Expect
+  uint64_t counted_ = 0;  // those that Next returned
   // The last lost report came before the fetched open of this number.
   absl::optional<uint64_t> lost_before_;
   std::deque<ReportedOpen> waiting_;

@@ -64,7 +64,11 @@ class LineMachine : public LinesScanner {
   // Ends the record, or the header line, at the '\n' at `newline`.
   void End(absl::string_view part, size_t newline, RecordSink& sink);
   void Add(uint64_t end, RecordSink& sink);
-  absl::Status QuotedNewline() const;
+  // Counts the '"' of `open`, which has no '\n'.
+  void CountQuotes(absl::string_view open);
+  // Notes with which backslashes a text without '"' ends.
+  void PassBackslashes(absl::string_view text);
+  absl::Status CheckQuotes() const;
   absl::Status CheckClosed(char next) const;
   absl::Status CheckOpening(absl::string_view part, size_t quote) const;
 
@@ -81,6 +85,10 @@ class LineMachine : public LinesScanner {
   bool last_is_open_ = false;
   // The current record has had an odd number of '"' so far.
   bool inside_quotes_ = false;
+  // The same of those '"' that no backslash escapes. Some writers, such as
+  // Spark, escape quotes so.
+  bool inside_unescaped_ = false;
+  bool escapes_ = false;  // the previous byte is a backslash that would escape
   // The previous byte was a '"' that ended quotes, or the first of two.
   bool closed_ = false;
 };
@@ -97,9 +105,10 @@ absl::Status LineMachine::FeedPart(absl::string_view part, RecordSink& sink) {
 
 absl::Status LineMachine::AddText(absl::string_view text, RecordSink& sink) {
   if (at_ < kByteOrderMark.size()) PassByteOrderMark(text);
-  const bool looks =
-      csv_ && (inside_quotes_ || closed_ || Find(text, '"', 0) != kNotThere);
+  const bool looks = csv_ && (inside_quotes_ || inside_unescaped_ || closed_ ||
+                              Find(text, '"', 0) != kNotThere);
   if (!looks) {
+    PassBackslashes(text);
     AddLines(text, sink);
     return absl::OkStatus();
   }
@@ -128,11 +137,10 @@ absl::Status LineMachine::AddCsvLines(absl::string_view part,
   for (size_t from = 0; from < part.size();) {
     const size_t newline = Find(part, '\n', from);
     const size_t end = newline == kNotThere ? part.size() : newline;
-    if (std::count(part.begin() + from, part.begin() + end, '"') % 2 != 0) {
-      inside_quotes_ = !inside_quotes_;
-    }
+    CountQuotes(part.substr(from, end - from));
     if (newline == kNotThere) break;
-    if (inside_quotes_) return QuotedNewline();
+    RETURN_IF_ERROR(CheckQuotes());
+    escapes_ = false;
     End(part, newline, sink);
     from = newline + 1;
   }
@@ -195,11 +203,43 @@ void LineMachine::Add(uint64_t end, RecordSink& sink) {
   begin_ = end;
 }
 
-absl::Status LineMachine::QuotedNewline() const {
-  return absl::FailedPreconditionError(
-      absl::StrCat("quoted newlines: name record.csv = quoted (the line at "
-                   "byte ",
-                   begin_, " has an odd number of double quotes)"));
+void LineMachine::CountQuotes(absl::string_view open) {
+  if (!escapes_ && Find(open, '\\', 0) == kNotThere) {
+    const bool odd = std::count(open.begin(), open.end(), '"') % 2 != 0;
+    inside_quotes_ ^= odd;
+    inside_unescaped_ ^= odd;
+    return;
+  }
+  for (const char c : open) {
+    inside_quotes_ ^= c == '"';
+    inside_unescaped_ ^= c == '"' && !escapes_;
+    escapes_ = c == '\\' && !escapes_;
+  }
+}
+
+void LineMachine::PassBackslashes(absl::string_view text) {
+  size_t run = 0;
+  while (run < text.size() && text[text.size() - 1 - run] == '\\') ++run;
+  escapes_ = (run % 2 != 0) != (run == text.size() && escapes_);
+}
+
+// A record that ends inside quotes has a newline in a field, which would be cut
+// there. Of the two ways to read a quote behind a backslash nobody says which
+// is right.
+absl::Status LineMachine::CheckQuotes() const {
+  if (inside_quotes_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("quoted newlines: name record.csv = quoted (the line at "
+                     "byte ",
+                     begin_, " has an odd number of double quotes)"));
+  }
+  if (inside_unescaped_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a backslash before a double quote, which may escape it, in the line "
+        "at byte ",
+        begin_, ": if it does not, name record.csv = quoted"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LineMachine::CheckClosed(char next) const {
@@ -223,7 +263,7 @@ absl::Status LineMachine::CheckOpening(absl::string_view part,
 
 absl::Status LineMachine::Finish(RecordSink& sink) {
   if (inside_quotes_) {
-    if (!quoted_) return QuotedNewline();
+    if (!quoted_) return CheckQuotes();
     return absl::FailedPreconditionError(absl::StrCat(
         "a double quote that is never closed, in the record at byte ", begin_));
   }

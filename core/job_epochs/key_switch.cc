@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/job_epochs/key_switch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -97,14 +98,12 @@ void KeySwitch::Proceed(Time now) {
 void KeySwitch::HearAsked(const EpochMessage& message) {
   Asked asked{message.from, message.stream, message.round, message.next,
               message.reason};
-  if (last_ && last_->IsOf(asked) && last_->step == asked.step) {
-    // It was repeated, because the answer is late or was lost.
-    if (last_answer_) Answer(asked, *last_answer_);
-    return;
+  if (const Heard* heard = Find(asked); heard != nullptr) {
+    // If it was repeated, the answer is late or was lost.
+    if (heard->IsOf(asked) && heard->answer) Answer(asked, *heard->answer);
+    if (heard->IsOf(asked) || heard->IsAfter(asked)) return;
   }
-  if (last_ && last_->IsAfter(asked)) return;  // it came late
-  last_ = asked;
-  last_answer_.reset();
+  Heard& heard = Remember(asked);
   {
     MutexLock lock(mu_);
     if (stopped_) return;
@@ -120,7 +119,24 @@ void KeySwitch::HearAsked(const EpochMessage& message) {
   }
   MutexLock lock(mu_);
   to_do_.clear();
-  last_answer_ = "the system gives no thread";
+  heard.answer = "the system gives no thread";
+}
+
+KeySwitch::Heard* KeySwitch::Find(const Asked& asked) {
+  const auto found = heard_.find({asked.from, asked.stream});
+  return found == heard_.end() ? nullptr : &found->second;
+}
+
+KeySwitch::Heard& KeySwitch::Remember(const Asked& asked) {
+  if (heard_.size() >= kMostEpochMembers && Find(asked) == nullptr) {
+    heard_.erase(std::min_element(heard_.begin(), heard_.end(),
+                                  [](const auto& a, const auto& b) {
+                                    return a.second.turn < b.second.turn;
+                                  }));
+  }
+  Heard& heard = heard_[{asked.from, asked.stream}];
+  heard = {asked.round, asked.step, absl::nullopt, ++turn_};
+  return heard;
 }
 
 void KeySwitch::Answer(const Asked& asked, const std::string& why) {
@@ -139,9 +155,8 @@ void KeySwitch::Tick(Time now) {
     done.swap(done_);
   }
   for (const Done& each : done) {
-    if (last_ && last_->IsOf(each.asked) && last_->step == each.asked.step) {
-      last_answer_ = each.why;
-    }
+    Heard* const heard = Find(each.asked);
+    if (heard != nullptr && heard->IsOf(each.asked)) heard->answer = each.why;
     Answer(each.asked, each.why);
   }
   if (!own_) return;

@@ -13,9 +13,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -92,10 +94,20 @@ class KeySwitch {
       return from == other.from && stream == other.stream &&
              round == other.round;
     }
-    bool IsAfter(const Asked& other) const {
-      return from == other.from && stream == other.stream &&
-             (round > other.round ||
-              (round == other.round && step > other.step));
+  };
+  // The last that a stream of requests asked for. One for each stream: requests
+  // may come again, and late, after those of other members. Then they must not
+  // bring their keys back.
+  struct Heard {
+    uint64_t round = 0;
+    uint64_t step = kPrepare;
+    absl::optional<std::string> answer;  // once it is known
+    uint64_t turn = 0;                   // when it was asked for
+    bool IsOf(const Asked& asked) const {
+      return round == asked.round && step == asked.step;
+    }
+    bool IsAfter(const Asked& asked) const {
+      return round > asked.round || (round == asked.round && step > asked.step);
     }
   };
 
@@ -106,6 +118,10 @@ class KeySwitch {
   void End(const absl::Status& how);
   void HearAnswer(const EpochMessage& message, Time now);
   void HearAsked(const EpochMessage& message);
+  // Null if nothing was heard of that stream.
+  Heard* Find(const Asked& asked);
+  // Forgets the stream that was silent for longest if there are too many.
+  Heard& Remember(const Asked& asked);
   void Run(const std::stop_token& stop);
   // Does what is asked, on sfs-keys. Returns why it cannot, or "".
   std::string Do(const Asked& asked);
@@ -120,8 +136,9 @@ class KeySwitch {
   uint64_t round_ = 0;
   absl::optional<Own> own_;
   absl::optional<absl::Status> result_;
-  absl::optional<Asked> last_;  // the last that was asked for
-  absl::optional<std::string> last_answer_;
+  // By the member and its stream; at most kMostEpochMembers.
+  std::map<std::pair<std::string, uint64_t>, Heard> heard_;
+  uint64_t turn_ = 0;
 
   // Of sfs-keys.
   absl::optional<Asked> prepared_;

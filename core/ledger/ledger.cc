@@ -104,8 +104,6 @@ absl::Status Ledger::Append(const Record& record, const Seen& seen) {
     return absl::InvalidArgumentError(
         absl::StrCat(place_.path(), ": view ", record.view, " is too many"));
   }
-  MutexLock lock(mu_);
-  RETURN_IF_ERROR(file_->CheckStart());
   const uint64_t at = file_->size();
   ASSIGN_OR_RETURN(ledger_format::Words words,
                    ledger_format::Encode(record, at));
@@ -124,9 +122,10 @@ absl::Status Ledger::Append(const Record& record, const Seen& seen) {
 
 absl::Status Ledger::BeginEpoch(const LedgerEpoch& epoch,
                                 absl::Span<const CarriedPair> seen) {
-  RETURN_IF_ERROR(Append(epoch, {epoch.reactive, seen}));
   {
     MutexLock lock(mu_);
+    RETURN_IF_ERROR(EnsureFile());
+    RETURN_IF_ERROR(Append(epoch, {epoch.reactive, seen}));
     Runs(epoch);
   }
   CompactSoon();
@@ -178,13 +177,10 @@ absl::Status Ledger::Continue(const LedgerState& state) {
   LedgerPass pass(state);
   pass.begin.continues = true;
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(EnsureFile());
   RETURN_IF_ERROR(AppendPass(*file_, pass));
   Runs(state.begin);
   return absl::OkStatus();
-}
-
-absl::Status Ledger::Adopt(const LedgerState& state) {
-  return Adopt(LedgerPass(state));
 }
 
 absl::Status Ledger::Adopt(const LedgerPass& pass) {
@@ -193,6 +189,7 @@ absl::Status Ledger::Adopt(const LedgerPass& pass) {
         place_.path(), ": view ", pass.begin.view, " is too many"));
   }
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(EnsureFile());
   RETURN_IF_ERROR(AppendPass(*file_, pass));
   Runs(pass.begin);
   return absl::OkStatus();
@@ -215,8 +212,43 @@ void Ledger::Runs(const LedgerEpoch& epoch) {
   running_[epoch.view] = epoch.view_path;
 }
 
+absl::Status Ledger::EnsureFile() {
+  const absl::Status start = file_->CheckStart();
+  if (!absl::IsDataLoss(start)) return start;
+  ASSIGN_OR_RETURN(auto fresh, WordLog::Open(place_, 0));
+  RETURN_IF_ERROR(fresh->Append(ledger_format::Header()));
+  file_ = std::move(fresh);
+  ++taken_away_;
+  compacted_words_ = 0;
+  running_.clear();
+  Log(LogLevel::kError,
+      absl::StrCat("ledger: ", start.message(),
+                   "; a new one begins, without earlier epochs"));
+  return absl::OkStatus();
+}
+
+absl::Status Ledger::CheckRuns(uint8_t view) const {
+  return running_.contains(view) ? absl::OkStatus() : TakenAway();
+}
+
+absl::Status Ledger::TakenAway() const {
+  return absl::DataLossError(
+      absl::StrCat(place_.path(), ": somebody emptied it while it was in use"));
+}
+
+absl::Status Ledger::CheckFile(uint8_t view) const {
+  RETURN_IF_ERROR(file_->CheckStart());
+  return CheckRuns(view);
+}
+
+absl::Status Ledger::CheckBeginning(uint8_t view) const {
+  MutexLock lock(mu_);
+  return CheckFile(view);
+}
+
 absl::Status Ledger::Consumed(uint8_t view, uint64_t sample) {
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckRuns(view));
   return file_->Append(
       ledger_format::ConsumedWord(view, sample, file_->size()));
 }
@@ -224,12 +256,14 @@ absl::Status Ledger::Consumed(uint8_t view, uint64_t sample) {
 absl::Status Ledger::ConsumedUnder(uint8_t view, uint64_t name,
                                    uint64_t sample) {
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckRuns(view));
   return file_->Append(
       ledger_format::ShownRecord(view, {name, sample}, file_->size()));
 }
 
 absl::Status Ledger::Opened(uint8_t view, const LedgerOpens& opens) {
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckRuns(view));
   ASSIGN_OR_RETURN(const ledger_format::Words words,
                    ledger_format::EncodeOpens(view, opens, file_->size()));
   return file_->Append(words);
@@ -237,6 +271,7 @@ absl::Status Ledger::Opened(uint8_t view, const LedgerOpens& opens) {
 
 absl::Status Ledger::ReadWhole(uint8_t view, const LedgerContainers& read) {
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckRuns(view));
   ASSIGN_OR_RETURN(const ledger_format::Words words,
                    ledger_format::EncodeContainers(view, read, file_->size()));
   return file_->Append(words);
@@ -244,22 +279,30 @@ absl::Status Ledger::ReadWhole(uint8_t view, const LedgerContainers& read) {
 
 absl::Status Ledger::Hold(const LedgerHold& hold, bool named,
                           absl::Span<const CarriedPair> seen) {
-  RETURN_IF_ERROR(Append(hold, {named, seen}));
+  {
+    MutexLock lock(mu_);
+    RETURN_IF_ERROR(CheckFile(hold.view));
+    RETURN_IF_ERROR(Append(hold, {named, seen}));
+  }
   CompactSoon();
   return absl::OkStatus();
 }
 
 absl::Status Ledger::Hold(const LedgerHold& hold, const LedgerPass& pass) {
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckFile(hold.view));
   return AppendPass(*file_, hold, pass);
 }
 
 absl::Status Ledger::Switch(const LedgerSwitch& change) {
+  MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckFile(change.view));
   return Append(change);
 }
 
 absl::Status Ledger::Rest(const LedgerPass& pass) {
   MutexLock lock(mu_);
+  RETURN_IF_ERROR(CheckFile(pass.begin.view));
   return AppendRest(*file_, pass);
 }
 
@@ -281,10 +324,11 @@ absl::Status Ledger::CompactNow() {
 }
 
 absl::Status Ledger::CompactInto(const FilePlace& beside) {
-  uint64_t settled;
+  uint64_t settled, taken_away;
   {
     MutexLock lock(mu_);
     settled = file_->size();
+    taken_away = taken_away_;
   }
   ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(place_));
   LedgerHistory history(options_.keep);
@@ -300,6 +344,9 @@ absl::Status Ledger::CompactInto(const FilePlace& beside) {
   LedgerCopier copier(*fresh);
   RETURN_IF_ERROR(reader->Run(copier, file_->size()));
   RETURN_IF_ERROR(copier.Finish());
+  // Perhaps somebody took the file away meanwhile.
+  RETURN_IF_ERROR(file_->CheckStart());
+  if (taken_away_ != taken_away) return TakenAway();
   RETURN_IF_ERROR(fresh->Rename(place_));
   replaced = std::exchange(file_, std::move(fresh));
   return absl::OkStatus();

@@ -9,10 +9,15 @@
 // off, never read as something else. Only the last epochs of each view are kept
 // in full.
 //
+// If somebody empties or removes the file, a new one begins with the next epoch
+// of any view. Other views can append nothing until they begin one, too: so it
+// has no epoch in part. Only BeginEpoch, Continue, Adopt, Hold, Switch and Rest
+// look for that.
+//
 // Thread-safe. An append takes a lock, a checksum and a system call. An append
 // that fails has appended nothing. Errors: the errno of a disk that is full or
-// broken; DataLoss if somebody emptied the file (only records that begin a pass
-// look for that).
+// broken; DataLoss if the file has no beginning of the view's epoch;
+// FailedPrecondition if somebody put another file in its place.
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_H_
 
@@ -81,11 +86,9 @@ class Ledger {
   // Always required before the view's first append, because another view may
   // have had its number since. Costs nothing if none had.
   absl::Status Continue(const LedgerState& state);
-  // The same for an epoch from another ledger, or an earlier one of this
-  // ledger. It begins here, with its consumed samples.
-  absl::Status Adopt(const LedgerState& state);
-  // The same for a pass that was under way while nothing could be appended.
-  // REQUIRES: Trim() after its last change.
+  // The same for an epoch that the ledger does not have as it is: one from
+  // elsewhere (LedgerPass::Apart), or a pass that was under way while nothing
+  // could be appended. REQUIRES: Trim() after its last change.
   absl::Status Adopt(const LedgerPass& pass);
   // Searches the kept epochs of a view, including the current one, and returns
   // the last for which `fits` is true. Empty if there is none, or if the ledger
@@ -100,7 +103,8 @@ class Ledger {
   // An open that consumed nothing, because the name was opened before in this
   // epoch.
   absl::Status Opened(uint8_t view, const LedgerOpens& opens);
-  // Containers of the epoch were delivered completely.
+  // Containers of the epoch were delivered completely, or passes over them end
+  // by hand only.
   absl::Status ReadWhole(uint8_t view, const LedgerContainers& read);
   // `seen` is as for BeginEpoch; `named` is LedgerEpoch::reactive.
   absl::Status Hold(const LedgerHold& hold, bool named = false,
@@ -112,6 +116,10 @@ class Ledger {
   // Appends what was opened in a pass while nothing could be appended, if the
   // ledger has the beginning of the pass. REQUIRES: as before.
   absl::Status Rest(const LedgerPass& pass);
+
+  // DataLoss if somebody emptied or removed the file, so that it has no
+  // beginning of the view's epoch. Errors: also the errno.
+  absl::Status CheckBeginning(uint8_t view) const;
 
   // Writes the kept epochs anew and replaces the file by the new one. A
   // consumed sample takes a bit, or a pair of twice the bits of a name if it
@@ -129,6 +137,14 @@ class Ledger {
   absl::Status CompactInto(const FilePlace& beside)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
   void Runs(const LedgerEpoch& epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Before a record that begins an epoch: begins a new file if somebody took
+  // this one away.
+  absl::Status EnsureFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Before any other record.
+  absl::Status CheckRuns(uint8_t view) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status TakenAway() const;
+  // As CheckRuns, before a record that is rare.
+  absl::Status CheckFile(uint8_t view) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Callers pass `{}` for none: clang accepts no default argument here, inside
   // the class.
   struct Seen {
@@ -137,7 +153,7 @@ class Ledger {
   };
   template <typename Record>
   absl::Status Append(const Record& record, const Seen& seen = {})
-      ABSL_LOCKS_EXCLUDED(mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after Open.
   const FilePlace place_;
@@ -149,10 +165,12 @@ class Ledger {
 
   mutable Mutex mu_;
   std::unique_ptr<WordLog> file_ ABSL_GUARDED_BY(mu_);
+  uint64_t taken_away_ ABSL_GUARDED_BY(mu_) = 0;  // files that were
   // Size after the last compaction, or at one that failed.
   uint64_t compacted_words_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_map<std::string, LedgerState> last_ ABSL_GUARDED_BY(mu_);
-  // By number: the path of the view that future appends belong to.
+  // By number: the path of the view that future appends belong to. The file has
+  // a beginning of its epoch.
   absl::flat_hash_map<uint8_t, std::string> running_ ABSL_GUARDED_BY(mu_);
   bool compacting_ ABSL_GUARDED_BY(mu_) = false;
 

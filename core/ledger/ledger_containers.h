@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of containers that a pass has read to the end.
+// The record of containers that a pass has read to the end, and of why no pass
+// over a view's containers ends by itself.
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_CONTAINERS_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_CONTAINERS_H_
 
@@ -19,6 +20,10 @@ namespace shufflefs {
 struct LedgerContainers {
   Epoch binding{0};             // as LedgerEpoch::binding
   std::vector<uint64_t> files;  // entries of the catalogue, below 2^32
+  // Of the view, in any epoch: bits to add to LedgerEpoch::by_hand.
+  uint32_t by_hand = 0;
+  // `files` replaces what earlier records of the pass say.
+  bool anew = false;
 };
 
 namespace ledger_format {

@@ -15,11 +15,12 @@ namespace {
 
 constexpr uint64_t kMagic = 0x524744454c464853;  // "SHFLEDGR"
 // Version 1 had no pairs and no reactive epochs. Version 2 had no epochs that
-// repeat samples. Version 3 had only opens that consumed. Otherwise all are the
-// same.
-constexpr uint64_t kVersion = 4;
+// repeat samples. Version 3 had only opens that consumed. Version 4 did not say
+// why passes over containers end by hand only. Otherwise all are the same.
+constexpr uint64_t kVersion = 5;
 constexpr uint64_t kSampleMask = kMaxLedgerNames - 1;
-// Flags of an epoch.
+// Flags of an epoch. `by_hand` is in the upper half of their word.
+constexpr int kByHandShift = 32;
 constexpr uint64_t kIdentity = 1;
 constexpr uint64_t kReactive = 2;
 constexpr uint64_t kContinues = 4;
@@ -28,7 +29,8 @@ constexpr uint64_t kUnexplained = 16;
 constexpr uint64_t kMoves = 32;
 constexpr uint64_t kReadBefore = 64;
 constexpr uint64_t kReadUnknown = 128;
-constexpr uint64_t kFlagsEnd = 256;
+constexpr uint64_t kApart = 256;
+constexpr uint64_t kFlagsEnd = 512;
 
 // CRC-16/CCITT: detects every one- and two-bit error and every burst of up to
 // 16 bits in a word.
@@ -145,7 +147,8 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
       (record.identity ? kIdentity : 0) | (record.reactive ? kReactive : 0) |
       (record.continues ? kContinues : 0) | (record.repeats ? kRepeats : 0) |
       (record.unexplained ? kUnexplained : 0) | (record.moves ? kMoves : 0) |
-      FlagsOf(record.read_before));
+      (record.apart ? kApart : 0) | FlagsOf(record.read_before) |
+      uint64_t{record.by_hand} << kByHandShift);
   if (record.repeats) writer.Put(record.served);
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
@@ -217,13 +220,19 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.options_hash = reader.Number();
   epoch.substitute = static_cast<Substitute>(
       reader.NumberBelow(static_cast<uint64_t>(Substitute::kTree) + 1));
-  const uint64_t flags = reader.NumberBelow(kFlagsEnd);
+  const uint64_t word = reader.Number();
+  epoch.by_hand = static_cast<uint32_t>(word >> kByHandShift);
+  const uint64_t flags = word & ((uint64_t{1} << kByHandShift) - 1);
+  if (flags >= kFlagsEnd) {
+    return absl::DataLossError("an epoch record has unknown flags");
+  }
   epoch.identity = (flags & kIdentity) != 0;
   epoch.reactive = (flags & kReactive) != 0;
   epoch.continues = (flags & kContinues) != 0;
   epoch.repeats = (flags & kRepeats) != 0;
   epoch.unexplained = (flags & kUnexplained) != 0;
   epoch.moves = (flags & kMoves) != 0;
+  epoch.apart = (flags & kApart) != 0;
   epoch.read_before = ReadBeforeOf(flags);
   if (epoch.repeats) epoch.served = reader.Text();
   while (reader.left() > 0) {

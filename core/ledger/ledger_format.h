@@ -64,8 +64,16 @@ struct LedgerEpoch {
   bool moves = false;
   // The pass before it ended without an explanation: it may be half of one.
   bool unexplained = false;
+  // It does not follow the pass that the ledger has before it: a token brought
+  // it, or a pass between them is lost. So what was opened again in that pass
+  // says nothing about `carried`.
+  bool apart = false;
   // Not kNothing: containers are shown in the source's order.
   ReadBefore read_before = ReadBefore::kNothing;
+  // Not 0: no pass over the view's containers ends by itself. The bits are
+  // those of ContainerSet::ByHand and say why. A ledger keeps all that it is
+  // told.
+  uint32_t by_hand = 0;
   std::vector<CarriedPair> carried;
 };
 

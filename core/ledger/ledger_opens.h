@@ -5,7 +5,9 @@
 //
 //   opens    a record: whether it replaces earlier ones, how many re-opens
 //            before these are not listed, and one word per open: its kind in
-//            bits 40-41, name or sample in 0-39
+//            bits 40-41, name or sample in 0-39. One that replaces earlier
+//            ones by nothing also says that no re-open before it counts for the
+//            next epoch
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_OPENS_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_OPENS_H_
 
@@ -35,7 +37,12 @@ struct LedgerOpens {
   bool anew = false;    // replaces all earlier records of the pass
   uint64_t untold = 0;  // earlier re-opens of which only the number is known
   std::vector<LedgerOpen> opens{};
+
+  // They replace earlier records by nothing: whoever opened names again did not
+  // open them for the next epoch.
+  bool forget() const { return anew && untold == 0 && opens.empty(); }
 };
+inline LedgerOpens ForgottenOpens() { return {.anew = true}; }
 
 // The last opens of a pass in order, as many as a new epoch may carry at most.
 // Not thread-safe.

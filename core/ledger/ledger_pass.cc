@@ -103,6 +103,10 @@ absl::Status WordsAt::AddOpened(uint8_t view, const LedgerPass& pass) {
   for (const uint64_t sample : pass.evidence.surplus) {
     words_.push_back(ledger_format::ConsumedWord(view, sample, next()));
   }
+  if (pass.forgets_again) {
+    RETURN_IF_ERROR(
+        Add(ledger_format::EncodeOpens(view, ForgottenOpens(), next())));
+  }
   if (!pass.evidence.again.empty()) {
     LedgerOpens opens;
     for (const uint64_t name : pass.evidence.again) {
@@ -116,8 +120,11 @@ absl::Status WordsAt::AddOpened(uint8_t view, const LedgerPass& pass) {
     RETURN_IF_ERROR(
         Add(ledger_format::EncodeOpens(view, recent.told(), next())));
   }
-  if (pass.containers.empty()) return absl::OkStatus();
-  LedgerContainers read{pass.begin.binding, {}};
+  if (pass.containers.empty() && !pass.containers_anew && pass.by_hand == 0) {
+    return absl::OkStatus();
+  }
+  LedgerContainers read{
+      pass.begin.binding, {}, pass.by_hand, pass.containers_anew};
   read.files.assign(pass.containers.begin(), pass.containers.end());
   return Add(ledger_format::EncodeContainers(view, read, next()));
 }
@@ -130,7 +137,6 @@ void Keep(uint64_t number, std::vector<uint64_t>& evidence) {
 template <typename Record>
 absl::Status AppendBehind(const Record& record, const LedgerPass& pass,
                           WordLog& file) {
-  RETURN_IF_ERROR(file.CheckStart());
   WordsAt words(file.size());
   RETURN_IF_ERROR(words.Add(ledger_format::Encode(record, words.next())));
   RETURN_IF_ERROR(words.AddOpened(record.view, pass));
@@ -163,14 +169,24 @@ LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
   evidence = state.evidence;
   tally.consumptions = shown.size() + unnamed.size() + evidence.surplus.size();
   tally.recent.Add(state.recent);
+  // Else a ledger would take the consumed samples for the last opens.
+  forgets_again =
+      tally.consumptions > 0 && tally.recent.empty() && evidence.again.empty();
   containers.insert(state.containers.begin(), state.containers.end());
   Trim();
+}
+
+LedgerPass LedgerPass::Apart(const LedgerState& state) {
+  LedgerPass pass(state);
+  pass.begin.apart = true;
+  return pass;
 }
 
 LedgerPass LedgerPass::Held(const LedgerHold& hold) const {
   LedgerPass next(begin);
   next.begin.epoch = hold.epoch;
   next.begin.unexplained = hold.rule == kUnexplainedRule;
+  next.begin.by_hand |= by_hand;
   ForEachBut(held_twice_ ? LastOfEach(held, begin.names) : held,
              Unpacked(shown),
              [&](const CarriedPair& pair) { next.held.Add(pair); });
@@ -182,6 +198,7 @@ LedgerPass LedgerPass::Held(const LedgerHold& hold) const {
 LedgerState LedgerPass::State() const {
   LedgerState state;
   state.begin = begin;
+  state.begin.by_hand |= by_hand;
   state.consumed = unnamed;
   for (uint64_t i = 0; i < shown.size(); ++i) {
     state.consumed.Add(shown[i].sample);
@@ -216,6 +233,10 @@ void LedgerPass::ConsumedUnder(const CarriedPair& pair) {
 
 void LedgerPass::Opened(const LedgerOpens& opens) {
   tally.recent.Add(opens);
+  if (opens.forget()) {
+    evidence.again.clear();
+    forgets_again = true;
+  }
   // A record that replaces earlier ones tells of them once more.
   if (opens.anew || tally.consumptions < begin.names) return;
   for (const LedgerOpen& open : opens.opens) {
@@ -228,11 +249,13 @@ void LedgerPass::Opened(const LedgerOpens& opens) {
 void LedgerPass::EndBefore(const LedgerEpoch& next) {
   tally.recent = {};  // nobody continues an epoch that ended
   containers.clear();
+  containers_anew = false;
+  forgets_again = false;
   SampleSet carried;
   for (const CarriedPair& pair : next.carried) carried.Add(pair.name);
   carried.Settle();
   std::erase_if(evidence.again, [&](uint64_t name) {
-    return next.carried.empty() || carried.Contains(name);
+    return next.carried.empty() || next.apart || carried.Contains(name);
   });
   Trim();
 }
@@ -240,12 +263,19 @@ void LedgerPass::EndBefore(const LedgerEpoch& next) {
 void LedgerPass::EndHeld() {
   tally.recent = {};
   containers.clear();
+  containers_anew = false;
+  forgets_again = false;
   evidence.again.clear();
   Trim();
 }
 
 void LedgerPass::ReadWhole(const LedgerContainers& read) {
+  by_hand |= read.by_hand;
   if (read.binding != begin.binding) return;  // of an epoch that ended
+  if (read.anew) {
+    containers.clear();
+    containers_anew = true;
+  }
   containers.insert(read.files.begin(), read.files.end());
 }
 
@@ -291,7 +321,6 @@ absl::Status AppendPass(WordLog& file, const LedgerHold& hold,
 }
 
 absl::Status AppendRest(WordLog& file, const LedgerPass& pass) {
-  RETURN_IF_ERROR(file.CheckStart());
   WordsAt words(file.size());
   RETURN_IF_ERROR(words.AddOpened(pass.begin.view, pass));
   return file.Append(words.words());

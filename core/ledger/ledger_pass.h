@@ -63,6 +63,9 @@ struct LedgerPass {
   explicit LedgerPass(LedgerEpoch epoch)
       : begin(std::move(epoch)), held(begin.names), shown(begin.names) {}
   explicit LedgerPass(const LedgerState& state);
+  // An epoch of another ledger, or an earlier one of this ledger. It begins
+  // here, with its consumed samples.
+  static LedgerPass Apart(const LedgerState& state);
   // The rest of a pass, of which a ledger has the beginning and `before`.
   LedgerPass(LedgerEpoch epoch, LedgerTally before)
       : LedgerPass(std::move(epoch)) {
@@ -95,23 +98,30 @@ struct LedgerPass {
   LedgerTally tally;
   std::set<uint64_t> containers;  // as in LedgerState
   LedgerEvidence evidence;
+  // Also what a ledger has of the pass before.
+  bool forgets_again = false;
+  // `containers` replaces what a ledger has of this pass.
+  bool containers_anew = false;
+  uint32_t by_hand = 0;  // noted in this pass, besides that of `begin`
 
  private:
   bool held_from_before_ = false;  // some of `held`
   bool held_twice_ = false;        // perhaps some of `held`
 };
 
-// Returns whether `next` repeats what `last`, the previous epoch of the same
-// view, recorded. (The first version did not mark it; it always used another
-// number.)
-inline bool Supersedes(const LedgerEpoch& next, const LedgerEpoch& last) {
-  return next.continues || (next.view != last.view && next.epoch == last.epoch);
-}
-
 // Returns whether two epochs of one view, perhaps on different nodes, show the
 // same sample under each name. If names are bound on demand, returns whether
 // they were so at the beginning.
 bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b);
+
+// Returns whether `next` repeats what `last`, the previous epoch of the same
+// view, recorded. (The first version did not mark it; it always used another
+// number.)
+inline bool Supersedes(const LedgerEpoch& next, const LedgerEpoch& last) {
+  return next.continues ||
+         (next.view != last.view && next.epoch == last.epoch &&
+          SameBinding(next, last));
+}
 
 // Encodes `record` for the end of `file` and appends it.
 template <typename Record>

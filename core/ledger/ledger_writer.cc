@@ -45,22 +45,30 @@ bool IsFull(const absl::Status& status) {
   return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
+constexpr char kNotRecorded[] =
+    "nothing is recorded until names are bound anew";
+
 }  // namespace
 
 void LedgerWriter::Late::Lose(const Late& before) {
+  // If only the end of a pass is lost, this one follows it all the same.
+  const bool follows = before.begun && !before.pass.forgets_again;
+  if (!hold && !follows) pass.begin.apart = true;
   if (!hold) return;  // it says by itself how its names are bound
   LedgerPass whole = before.pass.Held(*hold);
   pass.Bound(whole.held);
+  pass.by_hand |= whole.begin.by_hand;
   if (before.IsPart()) return;
   // The ledger has no beginning of what is held. So it begins here.
   pass.begin = std::move(whole.begin);
   pass.begin.continues = false;
+  pass.begin.apart = true;
   hold.reset();
 }
 
 void LedgerWriter::Close() {
   MutexLock lock(mu_);
-  if (late_ && ledger_ != nullptr) CatchUp();
+  if (late_ && ledger_ != nullptr) CatchUp(/*all=*/true);
   ledger_ = nullptr;
 }
 
@@ -74,7 +82,7 @@ void LedgerWriter::BeginEpoch(const LedgerEpoch& epoch,
                               absl::Span<const CarriedPair> seen) {
   MutexLock lock(mu_);
   if (ledger_ == nullptr) return;
-  EndPass();
+  EndPasses();
   begin_ = BriefOf(epoch);
   tally_ = TallyOf(seen, epoch.reactive);
   absl::Status done = Behind();
@@ -87,13 +95,14 @@ void LedgerWriter::BeginEpoch(const LedgerEpoch& epoch,
 void LedgerWriter::Hold(const LedgerHold& hold, bool named,
                         absl::Span<const CarriedPair> seen) {
   MutexLock lock(mu_);
-  if (ledger_ == nullptr) return;
+  if (!Records()) return;
   EndPass();
   begin_.epoch = hold.epoch;
   tally_ = TallyOf(seen, named);
   absl::Status done = Behind();
   if (done.ok()) done = ledger_->Hold(hold, named, seen);
   if (done.ok()) return;
+  if (absl::IsDataLoss(done)) return LoseRunning(done);
   FallBehind(LedgerPass(begin_), /*begun=*/false, done);
   late_->hold = hold;
   Add(seen, named, late_->pass);
@@ -101,8 +110,9 @@ void LedgerWriter::Hold(const LedgerHold& hold, bool named,
 
 void LedgerWriter::Switch(const LedgerSwitch& change) {
   MutexLock lock(mu_);
-  if (ledger_ == nullptr) return;
-  if (!KeepsUp() || !Took(ledger_->Switch(change))) late_->change = change;
+  if (!Records()) return;
+  if (KeepsUp() && Took(ledger_->Switch(change))) return;
+  if (late_) late_->change = change;
 }
 
 void LedgerWriter::Continue(const LedgerState& state) {
@@ -117,9 +127,11 @@ void LedgerWriter::Continue(const LedgerState& state) {
 void LedgerWriter::Adopt(const LedgerState& state) {
   MutexLock lock(mu_);
   if (ledger_ == nullptr) return;
-  EndPass();
-  const absl::Status done = Behind();
-  GoOn(done.ok() ? ledger_->Adopt(state) : done, LedgerPass(state));
+  EndPasses();
+  LedgerPass pass = LedgerPass::Apart(state);
+  absl::Status done = Behind();
+  if (done.ok()) done = ledger_->Adopt(pass);
+  GoOn(done, std::move(pass));
 }
 
 void LedgerWriter::GoOn(const absl::Status& done, LedgerPass pass) {
@@ -130,31 +142,31 @@ void LedgerWriter::GoOn(const absl::Status& done, LedgerPass pass) {
 
 void LedgerWriter::Consumed(uint64_t sample) {
   MutexLock lock(mu_);
-  if (ledger_ == nullptr) return;
+  if (!Records()) return;
   if (KeepsUp() && Took(ledger_->Consumed(view_, sample))) {
     tally_.Consumed(sample);
-  } else {
+  } else if (late_) {
     late_->pass.Consumed(sample);
   }
 }
 
 void LedgerWriter::ConsumedUnder(const CarriedPair& pair) {
   MutexLock lock(mu_);
-  if (ledger_ == nullptr) return;
+  if (!Records()) return;
   if (KeepsUp() &&
       Took(ledger_->ConsumedUnder(view_, pair.name, pair.sample))) {
     tally_.Consumed(pair.name);
-  } else {
+  } else if (late_) {
     late_->pass.ConsumedUnder(pair);
   }
 }
 
 void LedgerWriter::Opened(const LedgerOpens& opens) {
   MutexLock lock(mu_);
-  if (ledger_ == nullptr) return;
+  if (!Records()) return;
   if (KeepsUp() && Took(ledger_->Opened(view_, opens))) {
     tally_.recent.Add(opens);
-  } else {
+  } else if (late_) {
     late_->pass.Opened(opens);
   }
 }
@@ -166,32 +178,75 @@ uint64_t LedgerWriter::AnnounceReaders() {
 
 void LedgerWriter::ReadWhole(uint64_t readers, const LedgerContainers& read) {
   MutexLock lock(mu_);
-  if (ledger_ == nullptr || readers != readers_) return;
-  if (!KeepsUp() || !Took(ledger_->ReadWhole(view_, read))) {
-    late_->pass.ReadWhole(read);
-  }
+  if (readers == readers_) Note(read);
+}
+
+void LedgerWriter::NoteContainers(const LedgerContainers& read) {
+  MutexLock lock(mu_);
+  Note(read);
+}
+
+void LedgerWriter::Note(const LedgerContainers& read) {
+  if (!Records()) return;
+  if (KeepsUp() && Took(ledger_->ReadWhole(view_, read))) return;
+  if (late_) late_->pass.ReadWhole(read);
 }
 
 std::string LedgerWriter::Warning() const {
   MutexLock lock(mu_);
-  if (!late_) return "";
-  return absl::StrCat("ledger: ", late_->why.message(), "; ",
-                      late_->begun ? "what was read since" : "this epoch",
-                      " is kept in memory only, and is lost if the daemon ends",
-                      IsFull(late_->why) ? "; free some space" : "");
+  if (ledger_ == nullptr) return "";
+  if (late_) {
+    return absl::StrCat("ledger: ", why_.message(), "; ", Kept(),
+                        " if the daemon ends",
+                        IsFull(why_) ? "; free some space" : "");
+  }
+  const absl::Status gone = gone_.ok() ? ledger_->CheckBeginning(view_) : gone_;
+  if (!absl::IsDataLoss(gone)) return "";
+  return absl::StrCat("ledger: ", gone.message(), "; ", kNotRecorded);
 }
+
+std::string LedgerWriter::Kept() const {
+  std::string kept = late_->begun ? "what was read since" : "this epoch";
+  if (!ended_.empty()) {
+    absl::StrAppend(&kept, " and ", ended_.size(), " before it",
+                    ended_.front().begun ? ", the first in part," : "");
+  }
+  const bool several = !ended_.empty();
+  absl::StrAppend(&kept, several ? " are" : " is", " kept in memory only, and ",
+                  several ? "are" : "is", " lost");
+  if (lost_ == 0) return kept;
+  return absl::StrCat(lost_, " before these are lost; ", kept);
+}
+
+bool LedgerWriter::Records() const { return ledger_ != nullptr && gone_.ok(); }
 
 bool LedgerWriter::KeepsUp() {
   if (late_ &&
-      std::chrono::steady_clock::now() - late_->tried >= retry_after_) {
+      std::chrono::steady_clock::now() - tried_ >= limits_.retry_after) {
     CatchUp();
   }
-  return !late_;
+  return !late_ && gone_.ok();
 }
 
 bool LedgerWriter::Took(const absl::Status& done) {
-  if (!done.ok()) FallBehind(LedgerPass(begin_, tally_), /*begun=*/true, done);
+  if (absl::IsDataLoss(done)) {
+    LoseRunning(done);
+  } else if (!done.ok()) {
+    FallBehind(LedgerPass(begin_, tally_), /*begun=*/true, done);
+  }
   return done.ok();
+}
+
+void LedgerWriter::LoseRunning(const absl::Status& why) {
+  late_.reset();
+  gone_ = why;
+  Log(LogLevel::kError,
+      absl::StrCat("ledger: ", why.message(), "; ", kNotRecorded));
+}
+
+void LedgerWriter::EndPasses() {
+  EndPass();
+  gone_ = absl::OkStatus();
 }
 
 void LedgerWriter::EndPass() {
@@ -200,11 +255,13 @@ void LedgerWriter::EndPass() {
   late_->pass.Trim();
   ended_.push_back(*std::move(late_));
   late_.reset();
+  // Perhaps only the bound of one call was in the way.
+  if (KeepsTooMuch()) AppendEnded(/*all=*/true).IgnoreError();
   while (KeepsTooMuch()) {
     const Late lost = std::move(ended_.front());
     ended_.pop_front();
     ended_.front().Lose(lost);
-    lost_ = true;
+    ++lost_;
   }
 }
 
@@ -213,43 +270,64 @@ bool LedgerWriter::KeepsTooMuch() const {
   if (ended_.size() <= 1) return false;
   uint64_t bytes = 0;
   for (const Late& late : ended_) bytes += late.pass.memory_bytes();
-  return ended_.size() > kMostEnded || bytes > most_ended_bytes_;
+  return ended_.size() > kMostEnded || bytes > limits_.most_ended_bytes;
 }
 
 absl::Status LedgerWriter::Behind() const {
-  return ended_.empty() ? absl::OkStatus() : ended_.back().why;
+  return ended_.empty() ? absl::OkStatus() : why_;
 }
 
 void LedgerWriter::FallBehind(LedgerPass pass, bool begun,
                               const absl::Status& done) {
-  if (ended_.empty() && !late_) {
+  if (ended_.empty()) {
     Log(LogLevel::kError,
         absl::StrCat("ledger: ", done.message(), "; ",
                      begun ? "what is read in " : "", "epoch ",
                      begin_.epoch.value(),
                      " is kept in memory until it can be recorded"));
+    why_ = done;
+    tried_ = std::chrono::steady_clock::now();
   }
-  late_.emplace(std::move(pass), begun, done);
+  late_.emplace(std::move(pass), begun);
 }
 
-void LedgerWriter::CatchUp() {
-  absl::Status done;
-  while (done.ok() && !ended_.empty()) {
-    done = Append(ended_.front());
-    if (done.ok()) ended_.pop_front();
-  }
+void LedgerWriter::CatchUp(bool all) {
+  absl::Status done = AppendEnded(all);
   if (done.ok()) done = Append(*late_);
+  if (absl::IsDataLoss(done)) return LoseRunning(done);
   if (!done.ok()) {
-    late_->why = done;
-    late_->tried = std::chrono::steady_clock::now();
+    why_ = done;
+    tried_ = std::chrono::steady_clock::now();
+    // If only the bound of one call was in the way, the next call goes on.
+    if (absl::IsUnavailable(done) && !ErrnoOf(done))
+      tried_ -= limits_.retry_after;
     return;
   }
   tally_ = std::move(late_->pass.tally);
   late_.reset();
   Log(LogLevel::kInfo,
       absl::StrCat("ledger: epoch ", begin_.epoch.value(), " is recorded",
-                   lost_ ? "; something before it is missing" : ""));
-  lost_ = false;
+                   lost_ > 0 ? "; something before it is missing" : ""));
+  lost_ = 0;
+}
+
+absl::Status LedgerWriter::AppendEnded(bool all) {
+  uint64_t bytes = 0;
+  while (!ended_.empty()) {
+    const uint64_t more = ended_.front().pass.memory_bytes();
+    const absl::Status done = Append(ended_.front());
+    if (!done.ok() && !absl::IsDataLoss(done)) return done;
+    ended_.pop_front();
+    if (!done.ok()) {
+      ++lost_;  // somebody emptied the ledger, which had its beginning
+      continue;
+    }
+    bytes += more;
+    if (!all && bytes > limits_.most_at_once) {
+      return absl::UnavailableError("it has space again, and catches up");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LedgerWriter::Append(Late& late) {

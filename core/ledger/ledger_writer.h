@@ -39,6 +39,14 @@ namespace shufflefs {
 //
 // Of passes that end meanwhile, the last are kept, too: at most kMostEnded, in
 // at most kMostEndedBytes of memory. The last one is kept whatever it takes.
+//
+// A call is made for a reader who waits. So each call appends at most
+// kMostAtOnce of what was kept, or one pass if that is larger: a pass is one
+// append, so that a kill leaves the whole of it or nothing. Passes are never
+// appended in another order, and nothing new is appended before them.
+//
+// If somebody emptied the ledger, a pass whose beginning was in it is neither
+// recorded nor kept any more.
 class LedgerWriter {
  public:
   // How long it waits before it tries to append again.
@@ -46,16 +54,20 @@ class LedgerWriter {
   // No more than a compaction keeps.
   static constexpr size_t kMostEnded = LedgerKeep().epochs;
   static constexpr uint64_t kMostEndedBytes = 32 << 20;
+  static constexpr uint64_t kMostAtOnce = 256 << 10;
+
+  struct Limits {
+    std::chrono::milliseconds retry_after = kRetryAfter;
+    uint64_t most_ended_bytes = kMostEndedBytes;
+    uint64_t most_at_once = kMostAtOnce;
+  };
 
   // `view` is the view's number. The ledger lives until Close. It may be null:
   // then nothing is written or kept.
-  LedgerWriter(uint8_t view, Ledger* ledger,
-               std::chrono::milliseconds retry_after = kRetryAfter,
-               uint64_t most_ended_bytes = kMostEndedBytes)
-      : view_(view),
-        retry_after_(retry_after),
-        most_ended_bytes_(most_ended_bytes),
-        ledger_(ledger) {}
+  LedgerWriter(uint8_t view, Ledger* ledger)
+      : LedgerWriter(view, ledger, Limits()) {}
+  LedgerWriter(uint8_t view, Ledger* ledger, const Limits& limits)
+      : view_(view), limits_(limits), ledger_(ledger) {}
   LedgerWriter(const LedgerWriter&) = delete;
   LedgerWriter& operator=(const LedgerWriter&) = delete;
   // Tries once more to append what was kept. Nothing is written from then on.
@@ -79,6 +91,8 @@ class LedgerWriter {
   uint64_t AnnounceReaders() ABSL_LOCKS_EXCLUDED(mu_);
   void ReadWhole(uint64_t readers, const LedgerContainers& read)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // The same whoever says it.
+  void NoteContainers(const LedgerContainers& read) ABSL_LOCKS_EXCLUDED(mu_);
 
   // What the ledger still lacks, for status, or "".
   std::string Warning() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -86,8 +100,7 @@ class LedgerWriter {
  private:
   // What the ledger lacks.
   struct Late {
-    Late(LedgerPass since, bool begun, const absl::Status& done)
-        : pass(std::move(since)), begun(begun), why(done) {}
+    Late(LedgerPass since, bool begun) : pass(std::move(since)), begun(begun) {}
     // Whether it needs what comes before it in the ledger.
     bool IsPart() const { return begun || hold; }
     // The pass before, which the ledger will never have, showed names, too.
@@ -98,14 +111,16 @@ class LedgerWriter {
     // It began with this. Otherwise with pass.begin.
     absl::optional<LedgerHold> hold;
     absl::optional<LedgerSwitch> change;
-    absl::Status why;
-    std::chrono::steady_clock::time_point tried =
-        std::chrono::steady_clock::now();
   };
 
+  void Note(const LedgerContainers& read) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether what is opened now is recorded or kept.
+  bool Records() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The running pass ends. Tries to append what the ledger lacks of it, and
   // keeps what it refuses in ended_.
   void EndPass() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same, and the next one needs nothing of it.
+  void EndPasses() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Whether ended_ has more than it may keep.
   bool KeepsTooMuch() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `pass` is the running one. The ledger has it, as `done` says.
@@ -115,20 +130,26 @@ class LedgerWriter {
   // that is due.
   bool KeepsUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns whether the ledger has taken a record of the running pass. If not,
-  // late_ is there to keep it.
+  // late_ is there to keep it, unless the pass is gone.
   bool Took(const absl::Status& done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The ledger has no beginning of the running pass any more.
+  void LoseRunning(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FallBehind(LedgerPass pass, bool begun, const absl::Status& done)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What is kept, for Warning.
+  std::string Kept() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Why nothing may be appended now, because what comes before it is not there.
   absl::Status Behind() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // REQUIRES: late_.
-  void CatchUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Appends some of what was kept, or all. REQUIRES: late_.
+  void CatchUp(bool all = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Appends from ended_ as much as one call may, or all. OK: nothing is left,
+  // and the call may append more.
+  absl::Status AppendEnded(bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // If it fails, `late` is what is still to be appended.
   absl::Status Append(Late& late) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const uint8_t view_;
-  const std::chrono::milliseconds retry_after_;
-  const uint64_t most_ended_bytes_;
+  const Limits limits_;
 
   mutable Mutex mu_;
   Ledger* ledger_ ABSL_GUARDED_BY(mu_);
@@ -140,8 +161,14 @@ class LedgerWriter {
   // Passes that ended, and that the ledger must have before late_. Empty if
   // there is no late_.
   std::deque<Late> ended_ ABSL_GUARDED_BY(mu_);
+  // Why something is kept, and when that was last tried.
+  absl::Status why_ ABSL_GUARDED_BY(mu_);
+  std::chrono::steady_clock::time_point tried_ ABSL_GUARDED_BY(mu_);
+  // Not OK: of the running pass nothing is recorded or kept. Then late_ is
+  // empty.
+  absl::Status gone_ ABSL_GUARDED_BY(mu_);
   uint64_t readers_ ABSL_GUARDED_BY(mu_) = 0;
-  bool lost_ ABSL_GUARDED_BY(mu_) = false;  // passes, from ended_
+  uint64_t lost_ ABSL_GUARDED_BY(mu_) = 0;  // passes, from ended_
 };
 
 }  // namespace shufflefs

@@ -6,6 +6,13 @@
 #include <utility>
 
 namespace shufflefs {
+namespace {
+
+// A file that was sent and not read for so long makes room for others. It may
+// never be read: somebody only asked for its size.
+constexpr std::chrono::seconds kUnread{60};
+
+}  // namespace
 
 std::vector<iovec> SlicePieces(const std::vector<iovec>& pieces,
                                uint64_t offset, uint64_t length) {
@@ -47,9 +54,9 @@ void CopyPieces(const std::vector<iovec>& from, uint64_t offset,
 
 std::shared_ptr<KeptExtents> KeptExtents::Make(
     std::shared_ptr<const Catalogue> catalogue,
-    std::shared_ptr<PoolShare> share) {
-  std::shared_ptr<KeptExtents> made(
-      new KeptExtents(std::move(catalogue), std::move(share)));
+    std::shared_ptr<PoolShare> share, GetOwners owners) {
+  std::shared_ptr<KeptExtents> made(new KeptExtents(
+      std::move(catalogue), std::move(share), std::move(owners)));
   // The pool may call while the object is being destroyed.
   made->share_->Follow(
       [weak = std::weak_ptr<KeptExtents>(made)](uint64_t bytes) {
@@ -61,12 +68,30 @@ std::shared_ptr<KeptExtents> KeptExtents::Make(
 }
 
 KeptExtents::KeptExtents(std::shared_ptr<const Catalogue> catalogue,
-                         std::shared_ptr<PoolShare> share)
-    : catalogue_(std::move(catalogue)), share_(std::move(share)) {}
+                         std::shared_ptr<PoolShare> share, GetOwners owners)
+    : catalogue_(std::move(catalogue)),
+      owners_(std::move(owners)),
+      share_(std::move(share)) {}
 
 KeptExtents::Claim KeptExtents::Take(ExtentId id, Ready ready) {
-  Claim claim;
+  {
+    MutexLock lock(mu_);
+    if (auto claim = TryTake(id, ready)) return *std::move(claim);
+    if (order_.empty() && of_others_.empty()) return Claim();
+  }
+  const std::shared_ptr<const Owners> owners = owners_();
   MutexLock lock(mu_);
+  FindOthers(owners);
+  for (;;) {
+    if (auto claim = TryTake(id, ready)) return *std::move(claim);
+    if (of_others_.empty()) return Claim();
+    DropLast(of_others_);
+  }
+}
+
+absl::optional<KeptExtents::Claim> KeptExtents::TryTake(ExtentId id,
+                                                        Ready& ready) {
+  Claim claim;
   const auto found = places_.find(id);
   if (found != places_.end() && found->second.kept != nullptr) {
     claim.what = Claim::What::kKept;
@@ -83,11 +108,46 @@ KeptExtents::Claim KeptExtents::Take(ExtentId id, Ready ready) {
   kept->length = std::min<uint64_t>(catalogue_->file_size(id.file) - begin,
                                     ExtentId::kBytes);
   kept->memory = share_->Allocate(kept->length);
-  if (kept->memory == nullptr) return claim;
+  if (kept->memory == nullptr) return absl::nullopt;
   claim.what = Claim::What::kRead;
   claim.read = ReadOf(id, std::move(kept));
   places_[id].waiting.push_back(std::move(ready));
   return claim;
+}
+
+// With the group, owners change. Members never ask again for what another one
+// owns, so it must not stay while what is owned here finds no memory.
+void KeptExtents::FindOthers(const std::shared_ptr<const Owners>& owners) {
+  if (owners == seen_ || !owners->has_others()) return;
+  seen_ = owners;
+  order_.insert(order_.end(), of_others_.begin(), of_others_.end());
+  const auto others =
+      std::stable_partition(order_.begin(), order_.end(), [&](ExtentId id) {
+        return owners->group()->members[owners->Of(id)].self;
+      });
+  of_others_.assign(others, order_.end());
+  order_.erase(others, order_.end());
+}
+
+std::shared_ptr<const KeptExtents::Kept> KeptExtents::DropLast(
+    std::vector<ExtentId>& order) {
+  const auto place = places_.find(order.back());
+  order.pop_back();
+  std::shared_ptr<const Kept> kept = std::move(place->second.kept);
+  places_.erase(place);
+  return kept;
+}
+
+void KeptExtents::Drop(EntryId file) {
+  std::vector<ExtentId> gone;
+  const auto is_gone = [&](ExtentId id) {
+    if (id.file == file) gone.push_back(id);
+    return id.file == file;
+  };
+  MutexLock lock(mu_);
+  std::erase_if(order_, is_gone);
+  std::erase_if(of_others_, is_gone);
+  for (const ExtentId id : gone) places_.erase(id);
 }
 
 FileRead KeptExtents::ReadOf(ExtentId id, std::shared_ptr<Kept> into) {
@@ -131,20 +191,133 @@ PeerBytes KeptExtents::BytesOf(const std::shared_ptr<const Kept>& kept) {
   return {SlicePieces(kept->memory->pieces(), 0, kept->length), kept};
 }
 
-// The last that came go first: then the rest stays as it is, and the next epoch
+absl::StatusOr<PeerBytes> KeptExtents::CopyOf(const std::vector<iovec>& pieces,
+                                              uint64_t length) const {
+  auto copy = std::make_shared<Kept>();
+  copy->length = length;
+  copy->memory = share_->Allocate(length);
+  if (copy->memory == nullptr) {
+    return absl::NotFoundError("no memory for it on its way");
+  }
+  CopyPieces(pieces, 0, length, copy->memory->pieces());
+  return BytesOf(copy);
+}
+
+// What was sent goes first: to request it again costs less than the source.
+// Then the last that came: then the rest stays as it is, and the next epoch
 // misses the same extents.
 void KeptExtents::GiveBack(uint64_t bytes) {
   std::vector<std::shared_ptr<const Kept>> freed;  // with no lock held
   MutexLock lock(mu_);
-  while (bytes > 0 && !order_.empty()) {
-    const auto place = places_.find(order_.back());
-    bytes -= std::min(bytes, Arena::Footprint(place->second.kept->length));
-    freed.push_back(std::move(place->second.kept));
-    places_.erase(place);
-    order_.pop_back();
+  while (bytes > 0 && !sent_order_.empty()) {
+    const auto sent = sent_.find(sent_order_.back());
+    if (sent != sent_.end()) {
+      bytes -= std::min(bytes, Arena::Footprint(sent->second.kept->length));
+      freed.push_back(sent->second.kept);
+    }
+    DropSent(sent_order_.back());
+    sent_order_.pop_back();
+  }
+  while (bytes > 0 && !(of_others_.empty() && order_.empty())) {
+    freed.push_back(DropLast(of_others_.empty() ? order_ : of_others_));
+    bytes -= std::min(bytes, Arena::Footprint(freed.back()->length));
   }
 }
 
 uint64_t KeptExtents::bytes() const { return share_->used(); }
+
+void KeptExtents::BeginSent(SentFor next) {
+  MutexLock lock(mu_);
+  std::deque<EntryId> rest;
+  for (const EntryId file : sent_order_) {
+    const auto sent = sent_.find(file);
+    if (sent == sent_.end()) continue;
+    if (sent->second.view == next.view) {
+      DropSent(file);
+    } else {
+      rest.push_back(file);
+    }
+  }
+  sent_order_ = std::move(rest);
+  bindings_[std::move(next.view)] = next.binding;
+}
+
+uint64_t KeptExtents::ReserveSent(uint64_t most) {
+  MutexLock lock(mu_);
+  if (RoomForSent() < most) DropOldSent();
+  most = std::min(most, RoomForSent());
+  reserved_ += most;
+  return most;
+}
+
+uint64_t KeptExtents::RoomForSent() const {
+  const uint64_t free = share_->Room();
+  const uint64_t bound = share_->guarantee();
+  return std::min(free - std::min(free, reserved_),
+                  bound - std::min(bound, sent_bytes_ + reserved_));
+}
+
+void KeptExtents::EndSent(uint64_t reserved) {
+  MutexLock lock(mu_);
+  reserved_ -= reserved;
+}
+
+void KeptExtents::TakeSent(const SentFor& epoch, EntryId file,
+                           const PeerBytes& bytes, uint64_t offset) {
+  auto kept = std::make_shared<Kept>();
+  kept->length = catalogue_->file_size(file);
+  {
+    MutexLock lock(mu_);
+    const auto binding = bindings_.find(epoch.view);
+    if (binding == bindings_.end() || binding->second != epoch.binding ||
+        sent_.contains(file)) {
+      return;
+    }
+    kept->memory = share_->Allocate(kept->length);
+  }
+  if (kept->memory == nullptr) return;
+  CopyPieces(bytes.pieces, offset, kept->length, kept->memory->pieces());
+  MutexLock lock(mu_);
+  const auto binding = bindings_.find(epoch.view);
+  if (binding->second != epoch.binding) return;
+  const uint64_t footprint = Arena::Footprint(kept->length);
+  const auto [sent, is_new] = sent_.try_emplace(
+      file, Sent{std::move(kept), epoch.view, 0, Clock::now()});
+  if (!is_new) return;
+  sent_bytes_ += footprint;
+  sent_order_.push_back(file);
+}
+
+absl::optional<PeerBytes> KeptExtents::GiveSent(EntryId file, uint64_t length) {
+  MutexLock lock(mu_);
+  const auto found = sent_.find(file);
+  if (found == sent_.end()) return absl::nullopt;
+  Sent& sent = found->second;
+  PeerBytes bytes = BytesOf(sent.kept);
+  sent.given += length;
+  if (sent.given >= sent.kept->length) DropSent(file);
+  // Else it is found only when memory is short.
+  while (!sent_order_.empty() && !sent_.contains(sent_order_.front())) {
+    sent_order_.pop_front();
+  }
+  return bytes;
+}
+
+void KeptExtents::DropOldSent() {
+  const Clock::time_point old = Clock::now() - kUnread;
+  while (!sent_order_.empty()) {
+    const auto sent = sent_.find(sent_order_.front());
+    if (sent != sent_.end() && sent->second.since > old) return;
+    DropSent(sent_order_.front());
+    sent_order_.pop_front();
+  }
+}
+
+void KeptExtents::DropSent(EntryId file) {
+  const auto sent = sent_.find(file);
+  if (sent == sent_.end()) return;
+  sent_bytes_ -= Arena::Footprint(sent->second.kept->length);
+  sent_.erase(sent);
+}
 
 }  // namespace shufflefs

@@ -10,7 +10,9 @@ namespace shufflefs {
 
 // Loads the module, which stays until the process ends: shufflefs_peers.so
 // beside the program as it is built, or where packages install it, or the file
-// that $SHUFFLEFS_PEERS_MODULE names. Blocks for the disk. Errors:
+// that $SHUFFLEFS_PEERS_MODULE names. A module that is found without this
+// variable is loaded only if nobody can have put it there but root, the user of
+// this process and the owner of the program. Blocks for the disk. Errors:
 // FailedPrecondition, with what to do.
 absl::StatusOr<PeerTransportMaker> LoadPeerTransport();
 

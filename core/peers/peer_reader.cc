@@ -183,6 +183,8 @@ void PeerReader::RoutePart(FileRead piece, ExtentId id, const Owners& owners,
     if (member.self && owner->keeps) {
       return RouteOwn(std::move(piece), id, routed);
     }
+    if (!owner->keeps && RouteSent(piece, id, routed)) return;
+    if (member.self) parts_.checked->NoteWhenRead(id.file, piece);
     if (!member.self && member.joined && !IsSilent(member.name)) {
       return routed.remote.push_back(std::move(piece));
     }
@@ -222,23 +224,45 @@ void PeerReader::RouteOwn(FileRead piece, ExtentId id, Routed& routed) {
          ? counts.reads_from_memory
          : counts.reads_from_source);
   if (claim.what == What::kRead) {
+    parts_.checked->NoteWhenRead(id.file, claim.read);
     routed.local.push_back(std::move(claim.read));
   } else if (claim.what == What::kFull) {
     routed.local.push_back(*read);
     End();
   } else if (claim.what == What::kKept) {
     counts.bytes_from_memory += read->length;
-    parts_.worker->Post(
-        [this, read, bytes = std::move(claim.bytes)](const absl::Status& turn) {
-          if (turn.ok() && Look(*read).ok()) {
-            Give(*read, bytes);
-          } else {
-            ReadHere(*read);  // it says what is wrong
-          }
-          End();
-        },
-        routed.urgent);
+    GiveChecked(std::move(read), std::move(claim.bytes), routed.urgent);
   }
+}
+
+bool PeerReader::RouteSent(FileRead& piece, ExtentId id, const Routed& routed) {
+  if (parts_.catalogue->file_size(id.file) > ExtentId::kBytes) return false;
+  absl::optional<PeerBytes> bytes =
+      parts_.kept->GiveSent(id.file, piece.length);
+  if (!bytes) return false;
+  PeerCounts& counts = *parts_.counts;
+  ++counts.reads_from_peers;
+  ++counts.reads_sent_ahead;
+  counts.bytes_from_peers += piece.length;
+  Begin();
+  GiveChecked(std::make_shared<const FileRead>(std::move(piece)),
+              *std::move(bytes), routed.urgent);
+  return true;
+}
+
+void PeerReader::GiveChecked(std::shared_ptr<const FileRead> piece,
+                             PeerBytes bytes, bool urgent) {
+  parts_.worker->Post(
+      [this, piece = std::move(piece),
+       bytes = std::move(bytes)](const absl::Status& turn) {
+        if (turn.ok() && Look(*piece).ok()) {
+          Give(*piece, bytes);
+        } else {
+          ReadHere(*piece);  // it says what is wrong
+        }
+        End();
+      },
+      urgent);
 }
 
 void PeerReader::Give(const FileRead& piece, const PeerBytes& bytes) {
@@ -306,6 +330,7 @@ void PeerReader::Ask(std::shared_ptr<const FileRead> piece) {
   extent.mtime_ns = piece->expected->mtime_ns;
   extent.offset = piece->offset;
   extent.length = piece->length;
+  ++parts_.counts->byte_requests;
   parts_.transport->ReadExtent(
       owners->group(), owner->index, extent, kWithin, piece->into,
       [this, piece, name = member.name,

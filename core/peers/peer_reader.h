@@ -22,6 +22,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
 #include "core/io/read_queue.h"
+#include "core/peers/checked_files.h"
 #include "core/peers/kept_extents.h"
 #include "core/peers/owners.h"
 #include "core/peers/peer_transport.h"
@@ -37,6 +38,11 @@ struct PeerCounts {
   std::atomic<uint64_t> bytes_from_memory{0};
   std::atomic<uint64_t> reads_from_source{0};
   std::atomic<uint64_t> bytes_from_source{0};  // requested, also without peers
+  // Of reads_from_peers, those of files that came with an answer about names.
+  std::atomic<uint64_t> reads_sent_ahead{0};
+  // What was asked of peers: which samples names show, and parts of files.
+  std::atomic<uint64_t> name_requests{0};
+  std::atomic<uint64_t> byte_requests{0};
 };
 
 // The member whose pool has a file, because its view binds names to it for all
@@ -60,6 +66,7 @@ class PeerReader : public FileReader {
     const SourceDir* source = nullptr;
     std::shared_ptr<const Catalogue> catalogue;
     std::shared_ptr<KeptExtents> kept;
+    std::shared_ptr<CheckedFiles> checked;  // is told what was read here
     PeerTransport* transport = nullptr;
     PeerCounts* counts = nullptr;
     Worker* worker = nullptr;  // looks at files, which may wait
@@ -97,6 +104,8 @@ class PeerReader : public FileReader {
   void RoutePart(FileRead piece, ExtentId id, const Owners& owners,
                  Routed& routed);
   void RouteOwn(FileRead piece, ExtentId id, Routed& routed);
+  // Returns false, with `piece` as it was, if the owner did not send the file.
+  bool RouteSent(FileRead& piece, ExtentId id, const Routed& routed);
   struct Owner {
     size_t index = 0;   // in the group
     bool keeps = true;  // what it reads for the others
@@ -106,6 +115,9 @@ class PeerReader : public FileReader {
   void Send(Routed routed);
   // Answers the reader from memory. Look first, unless it was just read.
   void Give(const FileRead& piece, const PeerBytes& bytes);
+  // Ends the piece by these bytes, if the file is as it was.
+  void GiveChecked(std::shared_ptr<const FileRead> piece, PeerBytes bytes,
+                   bool urgent);
 
   // Asks peers as long as the bounds allow.
   void AskMore() ABSL_LOCKS_EXCLUDED(mu_);

@@ -36,9 +36,13 @@ struct PeerGroup {
   std::vector<Member> members;  // ordered by name, at most one is self
 };
 
+// Grows with each change of what members say to each other, or of what it
+// means.
+inline constexpr int kPeerMessages = 3;
+
 // What members must agree on. A member that differs is refused at joining.
 struct PeerIdentity {
-  std::string version;   // of the program
+  std::string version;   // of the program and of its messages (kPeerMessages)
   uint64_t dataset = 0;  // fingerprint of the names and sizes of all files
   uint64_t files = 0;    // in the dataset
   // The keys that change which sample a name shows, with their values, ordered.
@@ -62,6 +66,21 @@ struct PeerExtent {
 struct PeerBytes {
   std::vector<iovec> pieces;  // in order; together the length of the extent
   std::shared_ptr<const void> owner;
+};
+
+// What the owner of names answers.
+struct NameAnswer {
+  NameAnswer() = default;
+  // Without bytes.
+  NameAnswer(std::vector<uint64_t> of_names)  // NOLINT: implicit on purpose
+      : samples(std::move(of_names)) {}
+
+  std::vector<uint64_t> samples;  // one per name, in their order
+  // The names whose samples' files come with the answer: ascending indices.
+  std::vector<uint32_t> carried;
+  // Of these files, one after another, `length` in all.
+  PeerBytes bytes;
+  uint64_t length = 0;
 };
 
 // What this daemon answers to its peers. Core implements it. Threads of the
@@ -88,10 +107,10 @@ class PeerService {
   virtual void Hear(EpochMessage message) = 0;
 
   // Binds the names that are not bound yet. Answers with one sample per name,
-  // in their order. The same question may come twice, and late. Errors:
-  // FailedPrecondition if this daemon shows another binding; NotFound if it
-  // does not own a name.
-  using Samples = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
+  // and with bytes that are in memory. The same question may come twice, and
+  // late. Errors: FailedPrecondition if this daemon shows another binding;
+  // NotFound if it does not own a name.
+  using Samples = std::function<void(absl::StatusOr<NameAnswer>)>;
   virtual void BindNames(const NameQuestion& question, Samples done) = 0;
 };
 
@@ -126,9 +145,10 @@ class PeerTransport {
   // Asks the member at `index` of `group`. Never blocks. `done` is called
   // exactly once, by a thread of the transport, which it must not block.
   // Errors as ReadExtent: after Unavailable it is not known whether the member
-  // bound the names. DataLoss if the samples are not as many as the names;
-  // those of PeerService::BindNames. Each sample may be any number: whoever
-  // asks checks it.
+  // bound the names. DataLoss if the samples are not as many as the names, or
+  // if there are more bytes than question.room; those of
+  // PeerService::BindNames. Each sample may be any number, and the bytes may
+  // be of any length: whoever asks checks it. `carried` fits.
   virtual void BindNames(const std::shared_ptr<const PeerGroup>& group,
                          size_t index, const NameQuestion& question,
                          std::chrono::milliseconds within,

@@ -71,6 +71,9 @@ class Binder {
   // The sample that `name` shows in this epoch. The first call binds it. All
   // later calls return the same.
   virtual SampleId Bind(SampleId name) = 0;
+  // Returns whether Bind would not wait for the source: the name is bound, or a
+  // sample in memory is free for it.
+  virtual bool IsReady(SampleId name) const { return Bound(name).has_value(); }
   // The sample that a name shows, or the name that shows a sample, if bound.
   virtual absl::optional<SampleId> Bound(SampleId name) const = 0;
   virtual absl::optional<SampleId> NameOf(SampleId sample) const = 0;

@@ -32,6 +32,9 @@ struct ReadWaiter {
   uint64_t length = 0;  // > 0
   ContentProvider::ReadDone done;
   uint32_t device = 0;  // of the file, as Catalogue::device
+  // Called before `done`, if the bytes are in memory that may stay for a while:
+  // as long as the owner that is given. May be empty.
+  std::function<void(std::shared_ptr<const void> owner)> keep{};
 };
 
 // Thread-safe. No call waits for a device. May be destroyed while reads are

@@ -13,9 +13,10 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-// A chunk of one group has so many samples more than memory holds of each
-// group. On average half of a chunk was shown, so memory has room for more.
-constexpr uint64_t kMoreSamples = 3;
+// A chunk of one group has one and a half times what memory holds of each
+// group, and so many samples more. On average half of a chunk was shown, so
+// memory has room for it.
+constexpr double kMoreSamples = 2.5;
 
 // By sample: its group.
 std::vector<uint32_t> GroupTable(const Grouping& grouping) {
@@ -114,46 +115,45 @@ ChunkSize ChooseSize(const Track& track, uint64_t groups,
       track.TotalBytes() / std::max<uint64_t>(track.Stretches(), 1);
   if (stretch <= options.memory_bytes / groups) return {.bytes = most};
   const uint64_t share = EqualShare(track.GroupBytes(), options.memory_bytes);
-  const uint64_t more = kMoreSamples * track.MeanBytes();
-  return {.bytes = std::clamp<uint64_t>(share + more, 1, most),
+  const auto more = static_cast<uint64_t>(
+      kMoreSamples * static_cast<double>(track.MeanBytes()));
+  return {.bytes = std::clamp<uint64_t>(share + share / 2 + more, 1, most),
           .one_group = true};
 }
 
-// Cuts samples [first, last) of the track into equal parts, so that no small
-// rest costs a seek of its own.
+// Cuts samples [first, last) of the track into about equal parts, so that no
+// small rest costs a seek of its own.
 void CutEvenly(const Track& track, size_t first, size_t last,
                uint64_t most_bytes, uint32_t most_files, ChunkList* chunks) {
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;  // that are not in a chunk yet
   uint64_t files = 0;
   for (size_t i = first; i < last; ++i) {
     bytes += track.bytes(track.order()[i]);
     files += track.files(track.order()[i]);
   }
-  const uint64_t parts =
-      std::max<uint64_t>({(bytes + most_bytes - 1) / most_bytes,
-                          (files + most_files - 1) / most_files, 1});
-  std::vector<uint32_t> chunk;
-  uint64_t chunk_bytes = 0;
-  uint64_t chunk_files = 0;
-  const uint64_t part_bytes = std::max<uint64_t>(bytes / parts, 1);
-  uint64_t seen = 0;  // bytes of all parts so far
-  uint64_t part = 0;
-  for (size_t i = first; i < last; ++i) {
-    const uint32_t sample = track.order()[i];
-    const bool over = chunk_bytes + track.bytes(sample) > most_bytes ||
-                      chunk_files + track.files(sample) > most_files;
-    const bool full = seen >= part_bytes * (part + 1);
-    if (!chunk.empty() && (over || full)) {
-      chunks->push_back(std::exchange(chunk, {}));
-      chunk_bytes = chunk_files = 0;
+  for (size_t i = first; i < last;) {
+    const uint64_t parts =
+        std::max<uint64_t>({(bytes + most_bytes - 1) / most_bytes,
+                            (files + most_files - 1) / most_files, 1});
+    std::vector<uint32_t> chunk;
+    uint64_t chunk_bytes = 0;
+    uint64_t chunk_files = 0;
+    for (; i < last; ++i) {
+      const uint32_t sample = track.order()[i];
+      const uint64_t more = track.bytes(sample);
+      const bool over = chunk_bytes + more > most_bytes ||
+                        chunk_files + track.files(sample) > most_files;
+      // More than half of the sample would be over the equal part.
+      const bool full = parts > 1 && chunk_bytes + more / 2 > bytes / parts;
+      if (!chunk.empty() && (over || full)) break;
+      chunk.push_back(sample);
+      chunk_bytes += more;
+      chunk_files += track.files(sample);
     }
-    while (seen >= part_bytes * (part + 1)) ++part;
-    chunk.push_back(sample);
-    chunk_bytes += track.bytes(sample);
-    chunk_files += track.files(sample);
-    seen += track.bytes(sample);
+    bytes -= chunk_bytes;
+    files -= chunk_files;
+    chunks->push_back(std::move(chunk));
   }
-  if (!chunk.empty()) chunks->push_back(std::move(chunk));
 }
 
 std::string Describe(const PhysicalChunks& made, const ChunkSize& size,
@@ -175,25 +175,81 @@ std::string Describe(const PhysicalChunks& made, const ChunkSize& size,
   return text;
 }
 
+// The groups that have samples, large ones first, equal ones at random.
+std::vector<uint32_t> BySize(const Grouping& grouping, RandomKey key) {
+  const Permutation order(grouping.group_count(), key);
+  std::vector<uint32_t> groups;
+  for (uint64_t i = 0; i < grouping.group_count(); ++i) {
+    const auto group = static_cast<uint32_t>(order(i));
+    if (grouping.group(GroupId(group)).samples > 0) groups.push_back(group);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [&](uint32_t a, uint32_t b) {
+    return grouping.group(GroupId(a)).samples >
+           grouping.group(GroupId(b)).samples;
+  });
+  return groups;
+}
+
+// The samples of the groups and their groups, each group's evenly spread over
+// the list: the i-th of n is at the place (i + u) / n of it, u random by group.
+std::vector<std::pair<uint32_t, uint32_t>> Spread(
+    const Grouping& grouping, absl::Span<const uint32_t> groups,
+    RandomKey key) {
+  struct Placed {
+    uint64_t place;
+    uint32_t group;
+    uint32_t sample;
+    auto operator<=>(const Placed&) const = default;
+  };
+  std::vector<Placed> placed;
+  for (const uint32_t g : groups) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    const RandomKey own = SubKey(key, g);
+    const Permutation order(group.samples, own);
+    const uint64_t u = own.value() >> 32;
+    for (uint64_t i = 0; i < group.samples; ++i) {
+      placed.push_back({((i << 32) | u) / group.samples, g,
+                        static_cast<uint32_t>(group.first_sample + order(i))});
+    }
+  }
+  std::sort(placed.begin(), placed.end());
+  std::vector<std::pair<uint32_t, uint32_t>> spread;
+  spread.reserve(placed.size());
+  for (const Placed& each : placed) {
+    spread.emplace_back(each.group, each.sample);
+  }
+  return spread;
+}
+
 }  // namespace
 
-ChunkList ComposeRandomChunks(const Grouping& grouping, uint64_t dataset_key,
-                              uint32_t files_per_chunk) {
-  const uint64_t samples = grouping.sample_count();
-  const Permutation order(samples, DeriveKey(Seed(0), Epoch(0), dataset_key,
-                                             Purpose::kComposition));
-  const std::vector<uint32_t> groups = GroupTable(grouping);
+ChunkList ComposeMixedChunks(const Grouping& grouping, uint64_t dataset_key,
+                             uint32_t files_per_chunk) {
+  const RandomKey key =
+      DeriveKey(Seed(0), Epoch(0), dataset_key, Purpose::kComposition);
+  const std::vector<uint32_t> groups = BySize(grouping, key);
+  const auto columns = [&](size_t i) -> uint64_t {
+    return grouping.group(GroupId(groups[i])).columns;
+  };
   ChunkList chunks;
-  uint64_t files = 0;
-  for (uint64_t i = 0; i < samples; ++i) {
-    const auto sample = static_cast<uint32_t>(order(i));
-    const uint32_t columns = grouping.group(GroupId(groups[sample])).columns;
-    if (chunks.empty() || files + columns > files_per_chunk) {
-      chunks.emplace_back();
-      files = 0;
+  uint64_t files = 0;  // of the last chunk
+  for (size_t first = 0; first < groups.size();) {
+    size_t end = first + 1;
+    uint64_t width = columns(first);  // files of a sample of each group
+    while (end < groups.size() && width + columns(end) <= files_per_chunk) {
+      width += columns(end++);
     }
-    chunks.back().push_back(sample);
-    files += columns;
+    const auto block = absl::MakeConstSpan(groups).subspan(first, end - first);
+    for (const auto& [group, sample] : Spread(grouping, block, key)) {
+      const uint64_t more = grouping.group(GroupId(group)).columns;
+      if (chunks.empty() || files + more > files_per_chunk) {
+        chunks.emplace_back();
+        files = 0;
+      }
+      chunks.back().push_back(sample);
+      files += more;
+    }
+    first = end;
   }
   return chunks;
 }

@@ -102,6 +102,11 @@ SampleId Supply::Bind(SampleId name) {
   return sample;
 }
 
+bool Supply::IsReady(SampleId name) const {
+  MutexLock lock(mu_);
+  return binder_->IsReady(name);
+}
+
 absl::optional<SampleId> Supply::Bound(SampleId name) const {
   MutexLock lock(mu_);
   return binder_->Bound(name);
@@ -165,7 +170,9 @@ void Supply::Start(const std::vector<SampleId>& samples, Pieces& pieces) {
       started = StartFile(Member(sample, c), /*counted=*/true, pieces);
     }
     if (!started) {
-      LeaveSample(sample);  // its reader fetches it alone
+      // Its reader fetches it alone. The binder counts it as on its way, even
+      // if none of its files found memory.
+      if (!LeaveSample(sample)) binder_->Left(sample);
     } else if (SampleIsHere(sample)) {
       binder_->Arrived(sample);  // it was read alone before, and stayed
     }
@@ -269,7 +276,7 @@ void Supply::Drop(EntryId file) {
   binder_->Left(sample);
 }
 
-void Supply::LeaveSample(SampleId sample) {
+bool Supply::LeaveSample(SampleId sample) {
   bool counted = false;
   for (uint32_t c = 0; c < Columns(sample); ++c) {
     const EntryId file = Member(sample, c);
@@ -286,6 +293,7 @@ void Supply::LeaveSample(SampleId sample) {
     found->second->closed = found->second->waiters.empty();
   }
   if (counted) binder_->Left(sample);
+  return counted;
 }
 
 void Supply::DropLingering() {

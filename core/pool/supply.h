@@ -70,6 +70,7 @@ class Supply : public ContentProvider,
   void BeginEpoch(Seed seed, Epoch epoch,
                   absl::Span<const CarriedPair> bound) override;
   SampleId Bind(SampleId name) override;
+  bool IsReady(SampleId name) const override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
 
@@ -100,10 +101,19 @@ class Supply : public ContentProvider,
   bool kernel_should_cache() const override { return false; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
+  // Bytes in memory that `owner` keeps.
+  struct HeldBytes {
+    std::vector<iovec> pieces;
+    std::shared_ptr<const void> owner;
+  };
   // The same for another node. It does not say when it closes the file. So a
-  // file is closed when many others were read after it.
+  // file is closed when many others were read after it. Bytes without an owner
+  // are gone when `done` returns: the memory is not the pool's.
   void ReadForOthers(EntryId file, uint64_t offset, uint64_t length,
-                     ReadDone done);
+                     std::function<void(absl::StatusOr<HeldBytes>)> done);
+  // All files of a sample, if it is in memory, if a name shows it, and if they
+  // have 1 to `most` bytes. Another node reads them all now.
+  absl::optional<HeldBytes> TakeForOthers(SampleId sample, uint64_t most);
   // Drops the file, whether it was read or not. A reader that reads on through
   // another descriptor gets its bytes past the pool.
   void Close(EntryId file) override;
@@ -123,6 +133,7 @@ class Supply : public ContentProvider,
   using Pieces = std::vector<FilePiece>;
 
   Supply(Parts parts, std::unique_ptr<PoolShare> pool);
+  void Read(EntryId file, ReadWaiter waiter);
 
   // Frees about `bytes` bytes of samples for other users of the pool.
   void GiveBack(uint64_t bytes);
@@ -145,7 +156,8 @@ class Supply : public ContentProvider,
   // epoch.
   bool Keep(EntryId file, const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drop(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns whether it had a file that the binder counted.
+  bool LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The reader of `file` is done with it.
   void Finish(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropLingering() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -168,6 +180,9 @@ class Supply : public ContentProvider,
                const absl::Status& status);
   void Deliver(EntryId file, const std::shared_ptr<Held>& held,
                const ReadWaiter& waiter);
+  // So many bytes of the file went to a reader.
+  void Delivered(EntryId file, const std::shared_ptr<Held>& held,
+                 uint64_t length) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Wait() const;  // a reader begins to wait for the source
   void Waited() const;
 

@@ -24,8 +24,11 @@ void Supply::Waited() const {
 
 void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
                   ReadDone done) {
-  ReadWaiter waiter = BypassReads::Clip(dataset_->catalogue(), file,
-                                        {offset, length, std::move(done)});
+  Read(file, {offset, length, std::move(done)});
+}
+
+void Supply::Read(EntryId file, ReadWaiter waiter) {
+  waiter = BypassReads::Clip(dataset_->catalogue(), file, std::move(waiter));
   if (waiter.length == 0) {
     waiter.done(absl::Span<const iovec>());
     return;
@@ -61,9 +64,20 @@ void Supply::Read(EntryId file, uint64_t offset, uint64_t length,
   sets_.TellRequests();  // what is read may show what comes next
 }
 
-void Supply::ReadForOthers(EntryId file, uint64_t offset, uint64_t length,
-                           ReadDone done) {
-  Read(file, offset, length, std::move(done));
+void Supply::ReadForOthers(
+    EntryId file, uint64_t offset, uint64_t length,
+    std::function<void(absl::StatusOr<HeldBytes>)> done) {
+  ReadWaiter waiter{offset, length, nullptr};
+  auto owner = std::make_shared<std::shared_ptr<const void>>();
+  waiter.keep = [owner](std::shared_ptr<const void> memory) {
+    *owner = std::move(memory);
+  };
+  waiter.done = [owner, done = std::move(done)](
+                    absl::StatusOr<absl::Span<const iovec>> read) {
+    if (!read.ok()) return done(read.status());
+    done(HeldBytes{{read->begin(), read->end()}, std::move(*owner)});
+  };
+  Read(file, std::move(waiter));
   {
     MutexLock lock(mu_);
     if (read_by_others_.empty() || read_by_others_.back() != file) {
@@ -74,6 +88,39 @@ void Supply::ReadForOthers(EntryId file, uint64_t offset, uint64_t length,
     read_by_others_.pop_front();
   }
   Close(file);
+}
+
+absl::optional<Supply::HeldBytes> Supply::TakeForOthers(SampleId sample,
+                                                        uint64_t most) {
+  HeldBytes bytes;
+  {
+    MutexLock lock(mu_);
+    if (!binder_->NameOf(sample) || !SampleIsHere(sample)) return absl::nullopt;
+    std::vector<std::pair<EntryId, std::shared_ptr<Held>>> files;
+    uint64_t length = 0;
+    for (uint32_t c = 0; c < Columns(sample); ++c) {
+      const EntryId file = Member(sample, c);
+      files.emplace_back(file, held_.find(file)->second);
+      length += files.back().second->length;
+    }
+    if (length == 0 || length > most) return absl::nullopt;
+    auto owners = std::make_shared<std::vector<std::shared_ptr<MemoryBlock>>>();
+    for (const auto& [file, held] : files) {
+      for (const iovec& piece : held->memory->Range(0, held->length)) {
+        bytes.pieces.push_back(piece);
+      }
+      owners->push_back(held->memory);
+    }
+    bytes.owner = std::move(owners);
+    served_.Set(sample.value());
+    wanted_ = true;
+    for (const auto& [file, held] : files) {
+      Delivered(file, held,
+                held->length - std::min(held->length, held->delivered));
+    }
+  }
+  Refill();
+  return bytes;
 }
 
 void Supply::Send(Pieces pieces, EntryId wanted) {
@@ -115,12 +162,18 @@ void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
                      const ReadWaiter& waiter) {
   const std::vector<iovec> range =
       held->memory->Range(waiter.offset, waiter.length);
+  if (waiter.keep) waiter.keep(held->memory);
   waiter.done(absl::Span<const iovec>(range));
   MutexLock lock(mu_);
+  Delivered(file, held, waiter.length);
+}
+
+void Supply::Delivered(EntryId file, const std::shared_ptr<Held>& held,
+                       uint64_t length) {
   // This read repeats a sample that the epoch is done with, or is a late one of
   // an earlier epoch.
   if (KeptForNext(file, *held) || Foreign(file, *held)) return;
-  held->delivered += waiter.length;
+  held->delivered += length;
   const auto found = held_.find(file);
   // By now the file may be held again.
   if (held->delivered < held->length || found == held_.end() ||

@@ -89,6 +89,14 @@ uint32_t JobTracker::LoaderOf(uint32_t id, std::chrono::milliseconds now) {
   return it == readers_.end() ? 0 : it->second.loader;
 }
 
+JobTracker::Processes JobTracker::ProcessesOf(uint32_t id) const {
+  if (id == 0) return {};
+  const uint32_t own = processes_.ProcessOf(id);
+  const auto stat = processes_.Stat(own);
+  return {own, StarterOf(id, processes_.Executable(own)),
+          stat ? stat->start : 0};
+}
+
 bool JobTracker::IsGone(uint32_t id) const {
   if (id == 0) return false;
   const auto stat = processes_.Stat(id);

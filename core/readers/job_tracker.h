@@ -69,6 +69,15 @@ class JobTracker {
   // job may have several, such as ranks, or trainings that one script starts.
   uint32_t LoaderOf(uint32_t id, std::chrono::milliseconds now);
 
+  // The process of a thread, and the one whose workers read, as LoaderOf. All
+  // 0: hidden. Reads /proc each time.
+  struct Processes {
+    uint32_t own = 0;
+    uint32_t loader = 0;
+    uint64_t start = 0;  // of `own`: clock ticks after boot
+  };
+  Processes ProcessesOf(uint32_t id) const;
+
   // Returns whether that process or thread has ended. False for 0, which is
   // hidden.
   bool IsGone(uint32_t id) const;

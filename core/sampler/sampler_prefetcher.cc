@@ -8,6 +8,7 @@
 #include "core/base/interruptible_sleep.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "core/io/file_reader.h"
 
 namespace shufflefs {
 namespace {
@@ -34,12 +35,15 @@ constexpr uint64_t kAllCached = 512;
 constexpr uint64_t kAskedOf = 16;
 
 // The memory of jobs, without the held files: enough for two jobs over all
-// files and some smaller ones. At most a quarter of the guarantee.
+// files and some smaller ones. At most a quarter of the guarantee. Whole pages,
+// as the pool counts them.
 uint64_t JobBytes(const SamplerPrefetcher::Parts& parts) {
   const uint64_t files = parts.dataset->catalogue().file_count();
-  return std::min({parts.memory.guarantee / 4,
-                   parts.memory.guarantee - SamplerPrefetcher::kLeastMemory,
-                   3 * files * FollowedJob::kBytesPerFile});
+  return std::min(
+      {RoundDown(parts.memory.guarantee / 4, Arena::kPage),
+       RoundDown(parts.memory.guarantee - SamplerPrefetcher::kLeastMemory,
+                 Arena::kPage),
+       Arena::Footprint(3 * files * FollowedJob::kBytesPerFile)});
 }
 
 }  // namespace
@@ -55,16 +59,18 @@ absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> SamplerPrefetcher::Make(
   files.catalogue = parts.dataset->shared_catalogue();
   files.source = std::move(parts.source);
   files.memory = parts.memory;
-  files.memory.guarantee -= JobBytes(parts);
+  ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> of_jobs,
+                   files.memory.Reserve(JobBytes(parts)));
   files.stall = parts.stall;
   ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
                    HeldFiles::Make(std::move(files)));
-  return std::shared_ptr<SamplerPrefetcher>(
-      new SamplerPrefetcher(std::move(parts), std::move(held)));
+  return std::shared_ptr<SamplerPrefetcher>(new SamplerPrefetcher(
+      std::move(parts), std::move(held), std::move(of_jobs)));
 }
 
 SamplerPrefetcher::SamplerPrefetcher(Parts parts,
-                                     std::shared_ptr<HeldFiles> files)
+                                     std::shared_ptr<HeldFiles> files,
+                                     std::unique_ptr<PoolShare> of_jobs)
     : dataset_(parts.dataset),
       addresses_(std::move(parts.addresses)),
       how_(std::move(parts.how)),
@@ -74,7 +80,9 @@ SamplerPrefetcher::SamplerPrefetcher(Parts parts,
       job_tracker_(*parts.job_tracker),
       files_(std::move(files)),
       read_(parts.dataset->catalogue().entry_count() / 64 + 1),
-      jobs_(parts.dataset, *parts.job_tracker, {parts.seeds, JobBytes(parts)}),
+      of_jobs_(std::move(of_jobs)),
+      jobs_(parts.dataset, *parts.job_tracker,
+            {parts.seeds, of_jobs_->guarantee()}),
       idle_(parts.search_cores),
       thread_(StartThread("sfs-foresee",
                           [this](std::stop_token stop) { Run(stop); })) {

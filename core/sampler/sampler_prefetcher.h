@@ -39,6 +39,7 @@
 #include "core/io/cscan_queue.h"
 #include "core/pool/content_provider.h"
 #include "core/pool/held_files.h"
+#include "core/pool/pool_memory.h"
 #include "core/readers/job_tracker.h"
 #include "core/sampler/cached_finder.h"
 #include "core/sampler/followed_job.h"
@@ -135,7 +136,8 @@ class SamplerPrefetcher : public ContentProvider {
     absl::optional<DrawnSeed> drawn;  // set: searches its generator
   };
 
-  SamplerPrefetcher(Parts parts, std::shared_ptr<HeldFiles> files);
+  SamplerPrefetcher(Parts parts, std::shared_ptr<HeldFiles> files,
+                    std::unique_ptr<PoolShare> of_jobs);
   void Run(std::stop_token stop);
   void Add(const Beginning& begun) ABSL_LOCKS_EXCLUDED(mu_);
   void NoteRead(EntryId file);
@@ -224,6 +226,9 @@ class SamplerPrefetcher : public ContentProvider {
   std::vector<Beginning> begun_ ABSL_GUARDED_BY(mu_);
   bool is_woken_ ABSL_GUARDED_BY(mu_) = false;
 
+  // What jobs_ may take of `memory`. Their tables are not in the pool, so this
+  // keeps others from borrowing it.
+  const std::unique_ptr<PoolShare> of_jobs_;
   // Taken before the locks of other classes. Held for some milliseconds at a
   // time.
   mutable Mutex jobs_mu_;

@@ -21,6 +21,7 @@
 #include "core/base/parallel.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "core/catalogue/file_identity.h"
 #include "core/scan/scan_reader.h"
 #include "core/scan/scan_tree.h"
 #include "core/source/posix_acl.h"
@@ -37,6 +38,18 @@ struct Task {
   std::shared_ptr<OpenDir> open;
   ScannedBatch* batch = nullptr;
 };
+
+// Returns whether `fd` is the directory whose rights were asked for by its name
+// in the directory above it. Somebody may have put another one in its place
+// since. Where inode numbers do not last, one with the same rights will do.
+bool IsTheOneThatWasFound(const ScannedDir& dir, int fd) {
+  struct stat st;
+  if (dir.parent == nullptr) return true;
+  if (fstat(fd, &st) != 0 || st.st_dev != dir.device) return false;
+  if (st.st_ino == dir.ino) return true;
+  return !InodesLast(fd, "") && st.st_mode == dir.mode &&
+         st.st_uid == dir.uid && st.st_gid == dir.gid;
+}
 
 class Scanner {
  public:
@@ -137,7 +150,12 @@ void Scanner::List(ScannedDir* dir) {
   auto open = std::make_shared<OpenDir>();
   open->dir = dir;
   absl::StatusOr<UniqueFd> fd = source_.Open(dir->path(), O_DIRECTORY);
-  if (fd.ok()) {
+  // In a mount of one user rights do not matter, and a file system that is
+  // mounted by being opened is shown.
+  if (fd.ok() && options_.serves_others &&
+      !IsTheOneThatWasFound(*dir, fd->get())) {
+    AddUnreadable(dir->path());
+  } else if (fd.ok()) {
     open->fd = *std::move(fd);
     bool complete = ListNames(
         *open, SkippedNameIn(*dir),
@@ -154,11 +172,13 @@ void Scanner::List(ScannedDir* dir) {
 }
 
 void Scanner::Stat(OpenDir& open, ScannedBatch& batch) {
+  const OverflowIds* const shown_to_others =
+      options_.serves_others ? &source_.overflow_ids() : nullptr;
+  const bool estimates =
+      options_.exact_entries != 0 && entries_.load() >= options_.exact_entries;
   BatchStat::Findings findings =
       BatchStat(open, batch,
-                BatchRules{
-                    classes_, is_skipped_,
-                    options_.serves_others ? &source_.overflow_ids() : nullptr})
+                BatchRules{classes_, is_skipped_, shown_to_others, estimates})
           .Run();
   PushDirs(findings.dirs);
   for (ScannedDir* loop : findings.loops) AddUnreadable(loop->path());

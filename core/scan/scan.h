@@ -38,6 +38,11 @@ struct ScanOptions {
   // Other users are served too: access control lists count, and shown modes are
   // limited by them.
   bool serves_others = false;
+  // When so many entries are known, attributes of further files are estimated.
+  // Of those in a directory that share an extension and have near inodes, 16 in
+  // 256 are asked, and the others are taken to be like them. Such a catalogue
+  // serves a report only: never save or mount it. 0 = all files are asked.
+  uint64_t exact_entries = 0;
   // Called with the number of entries so far, ten times per second and at the
   // end, by the thread that called Scan.
   std::function<void(uint64_t entries)> progress;

@@ -15,6 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/mutex.h"
 #include "core/catalogue/credentials.h"
@@ -82,6 +83,7 @@ struct BatchRules {
   const std::function<bool(const struct stat&)>& skip;
   // Not null: modes are as ShownModeAt. Null: as stat reports.
   const OverflowIds* shown_to_others = nullptr;
+  bool estimates = false;  // as ScanOptions::exact_entries
 };
 
 // Stats the entries of a batch. Several threads may process different batches
@@ -101,7 +103,17 @@ class BatchStat {
   Findings Run();
 
  private:
+  // The files of an extension, when attributes are estimated.
+  struct Alike {
+    absl::string_view extension;
+    uint32_t seen = 0;
+    std::vector<uint32_t> asked;  // in this period
+  };
+
   void StatEntry(uint32_t index);
+  // Returns whether the entry was taken to be like another one.
+  bool Estimate(uint32_t index);
+  Alike& AlikeOf(uint32_t index);
   void AddChild(uint32_t index, const struct stat& st);
   uint32_t ClassOf(const struct stat& st, mode_t mode, const char* name);
 
@@ -109,6 +121,7 @@ class BatchStat {
   ScannedBatch& batch_;
   const BatchRules rules_;
   Findings findings_;
+  std::vector<Alike> alike_;
   struct stat last_ = {};
   mode_t last_mode_ = 0;
   uint32_t last_class_ = ScannedEntry::kDropped;

@@ -153,8 +153,8 @@ void PushChildren(ScannedDir& dir, const std::vector<uint32_t>& position,
   }
 }
 
-void PackDir(Pending pending, Renumbering& renumbering,
-             std::vector<Pending>& todo, CatalogueTables& t) {
+void PackEntries(Pending pending, Renumbering& renumbering,
+                 std::vector<Pending>& todo, CatalogueTables& t) {
   ScannedDir& dir = *pending.dir;
   auto id = static_cast<uint32_t>(t.dirs.size());
   auto first = static_cast<uint32_t>(t.size.size());
@@ -238,7 +238,7 @@ CatalogueTables PackScannedTree(ScannedTree tree) {
   while (!todo.empty()) {
     Pending next = std::move(todo.back());
     todo.pop_back();
-    PackDir(std::move(next), renumbering, todo, t);
+    PackEntries(std::move(next), renumbering, todo, t);
   }
   DeriveCatalogueTables(t);
   return t;

@@ -5,6 +5,8 @@
 #ifndef SHUFFLEFS_CORE_SCAN_SCAN_TREE_H_
 #define SHUFFLEFS_CORE_SCAN_SCAN_TREE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +36,7 @@ struct ScannedBatch {
   uint32_t first_ordinal = 0;
   std::string names;  // per name: length byte, bytes, NUL
   std::vector<ScannedEntry> entries;
+  std::vector<bool> is_file;  // by entry: readdir says so
 };
 
 struct ScannedDir {
@@ -42,6 +45,9 @@ struct ScannedDir {
   uint64_t size = 0;
   uint64_t ino = 0;
   uint64_t device = 0;
+  mode_t mode = 0;  // as stat reports, like its owner and group
+  uid_t uid = 0;
+  gid_t gid = 0;
   std::vector<std::unique_ptr<ScannedBatch>> batches;
   // By ordinal, which is the entry's number in readdir order.
   std::vector<std::pair<uint32_t, std::unique_ptr<ScannedDir>>> children;

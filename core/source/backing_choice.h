@@ -14,7 +14,7 @@ namespace shufflefs {
 // this size on average. The kernel learns of a backing file by the answer to an
 // open, and for a smaller file that answer takes longer than the reads that it
 // saves: see docs/benchmarks.md.
-inline constexpr uint64_t kLeastBackedBytes = uint64_t{16} << 20;
+inline constexpr uint64_t kLeastBackedBytes = uint64_t{4} << 20;
 
 struct BackingFacts {
   uint64_t files = 0;  // regular files of the source

@@ -131,12 +131,18 @@ class Prober {
 
 void Prober::AddFile(EntryId entry) {
   std::string path = catalogue_.path(entry);
-  uint64_t pieces =
-      std::max<uint64_t>(1, catalogue_.attributes(entry).size / kPiece);
   absl::StatusOr<UniqueFd> fd = source_.Open(path, O_DIRECT);
   bool direct = fd.ok();
   if (!direct) fd = source_.Open(path, O_RDONLY);
-  if (fd.ok()) files_.push_back({*std::move(fd), pieces, direct});
+  struct stat st = {};
+  if (!fd.ok() || fstat(fd->get(), &st) != 0) return;
+  // Nothing beyond the end of a file that is shorter by now, or whose size was
+  // only estimated: that takes no time on any device.
+  const uint64_t size = std::min<uint64_t>(catalogue_.attributes(entry).size,
+                                           static_cast<uint64_t>(st.st_size));
+  if (size == 0) return;
+  files_.push_back(
+      {*std::move(fd), std::max<uint64_t>(1, size / kPiece), direct});
 }
 
 void Prober::PickFiles(uint64_t least_bytes) {

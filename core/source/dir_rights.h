@@ -6,25 +6,30 @@
 // opened waits for the next scan, because names and records were mixed by what
 // the catalogue knew.
 //
-// A separate thread asks the source. If the source hangs, no caller waits
-// longer than `patience`; the last known answer then counts.
+// Separate threads ask the source, one for each of its file systems. If one of
+// them hangs, no caller waits longer than `patience`; the last known answer of
+// its directories then counts. The others are asked as ever.
 #ifndef SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_
 #define SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_
 
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
+#include <memory>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
+#include "core/source/posix_acl.h"
 #include "core/source/source_dir.h"
 
 namespace shufflefs {
@@ -61,21 +66,45 @@ class DirRights {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // The directories of one file system, and the thread that asks for them.
+  struct Lane {
+    std::deque<DirId> queue;
+    CondVar wanted;
+    // When the thread began to ask the source for a directory. The clock's
+    // epoch: it is not asking.
+    Clock::time_point asking_since;
+    absl::optional<std::jthread> thread;  // empty: the system gave none yet
+  };
   struct Known {
     mode_t mode = 0;
-    Clock::time_point asked;  // the clock's epoch: never
-    bool is_queued = false;
+    Clock::time_point asked;       // the clock's epoch: never
+    const Lane* queued = nullptr;  // where it waits, or is asked for
   };
   struct Task {
     DirId dir;
     mode_t last = 0;
     Clock::time_point begun;
   };
-  void Watch(std::stop_token stop) ABSL_LOCKS_EXCLUDED(mu_);
-  absl::optional<Task> NextTask(std::stop_token stop) ABSL_LOCKS_EXCLUDED(mu_);
-  mode_t AskSource(DirId dir, mode_t last) const;
+  // By Catalogue::device. What does not lie on the source's own mount, though
+  // it did in the catalogue, has a lane of its own: whoever mounts something
+  // over a directory must not hold up the others.
+  static constexpr uint32_t kOwn = 0;
+  static constexpr uint32_t kMountedOver = UINT32_MAX;
+
+  void Watch(std::stop_token stop, uint32_t number, Lane& lane)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::optional<Task> NextTask(std::stop_token stop, Lane& lane)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Empty: the directory belongs to the lane kMountedOver.
+  absl::optional<mode_t> AskLane(uint32_t number, const Task& task) const;
+  mode_t Granted(DirId dir, mode_t last,
+                 const absl::StatusOr<RightsNow>& now) const;
+  uint32_t LaneNumberOf(DirId dir) const;
+  Lane& LaneOf(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void QueueIn(uint32_t number, DirId dir) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Hangs(const Lane& lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Queues those of `dirs` that the source was not asked for since `since`.
-  // Returns their number.
+  // Returns how many of them are in lanes that do not hang.
   size_t Queue(const std::vector<DirId>& dirs, Clock::time_point since)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Known& KnownOf(DirId dir) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -87,14 +116,11 @@ class DirRights {
 
   Mutex mu_;
   CondVar asked_;
-  CondVar wanted_;
+  bool ends_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_map<DirId, Known> known_ ABSL_GUARDED_BY(mu_);
-  std::deque<DirId> queue_ ABSL_GUARDED_BY(mu_);
-  // When the thread began to ask the source for a directory. The clock's epoch:
-  // it is not asking.
-  Clock::time_point asking_since_ ABSL_GUARDED_BY(mu_);
-
-  std::jthread thread_;  // last member, so that it ends first
+  // Last member, so that the threads end first. A lane stays where it is.
+  absl::flat_hash_map<uint32_t, std::unique_ptr<Lane>> lanes_
+      ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

@@ -24,6 +24,27 @@ bool SameInode(const struct statx& now, const FileAttributes& known) {
          (known.inode == 0 || now.stx_ino == known.inode);
 }
 
+absl::Status LostRights() {
+  return ErrnoStatus(EACCES, "permission changed since the catalogue was made");
+}
+
+absl::Status CheckRights(int fd, const struct statx& now,
+                         const FileAttributes& known) {
+  const auto lost = [&known](mode_t mode) { return known.mode & ~mode & 0444; };
+  if (lost(now.stx_mode) != 0) return LostRights();
+  if (now.stx_uid != known.uid || now.stx_gid != known.gid) {
+    return LostRights();
+  }
+  if (!known.serves_others) return absl::OkStatus();
+  // An owner without an id was shown what every class has. If a class loses
+  // some of that, the comparison notices.
+  const absl::StatusOr<mode_t> mode =
+      ModeWithinAclOf(fd, now.stx_mode, now.stx_uid);
+  if (mode.ok()) return lost(*mode) == 0 ? absl::OkStatus() : LostRights();
+  // If only the owner was shown a right, the list does not matter.
+  return (known.mode & 0044) == 0 ? absl::OkStatus() : mode.status();
+}
+
 }  // namespace
 
 absl::Status CheckUnchanged(int fd, const struct statx& now,
@@ -35,16 +56,7 @@ absl::Status CheckUnchanged(int fd, const struct statx& now,
   }
   if (!SameInode(now, known)) return Stale("another file has its name now");
   if (now.stx_nlink == 0 && known.nlink != 0) return Stale("it is removed");
-  // An owner without an id was shown what every class has. If a class loses
-  // some of that, the comparison notices.
-  const mode_t mode =
-      known.serves_others ? ModeWithinAclOf(fd, now.stx_mode, now.stx_uid)
-                          : mode_t{now.stx_mode};
-  const mode_t lost = known.mode & ~mode & 0444;
-  if (lost != 0 || now.stx_uid != known.uid || now.stx_gid != known.gid) {
-    return ErrnoStatus(EACCES,
-                       "permission changed since the catalogue was made");
-  }
+  RETURN_IF_ERROR(CheckRights(fd, now, known));
   if (Nanoseconds(now.stx_ctime) != known.ctime_ns &&
       now.stx_mode == known.source_mode && now.stx_nlink == known.nlink) {
     return Stale("its contents or its metadata changed");

@@ -24,8 +24,8 @@ inline constexpr unsigned kLookMask = STATX_TYPE | STATX_MODE | STATX_NLINK |
 // name any more. Returns EACCES if it lost a read permission or its owner
 // changed. Permission bits are compared, not tried, because a daemon that runs
 // as root may read everything. If other users are served, the access control
-// list counts too. It is read from `fd`, the open file. May block on the
-// source.
+// list counts too. It is read from `fd`, the open file. If that fails, returns
+// its errno, because nothing is known to have changed. May block on the source.
 //
 // A ctime that differs alone is an error too, because somebody may have written
 // the file and set its time back. The exception is a changed mode or number of

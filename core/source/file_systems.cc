@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/source/file_systems.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -26,28 +29,65 @@ bool IsFuseType(absl::string_view type) {
          absl::StartsWith(type, "fuse.") || absl::StartsWith(type, "fuseblk.");
 }
 
+// `point`, the fifth word of a line of mountinfo, is escaped as in C.
+bool IsBelow(absl::string_view point, absl::string_view root) {
+  std::string at;
+  return absl::CUnescape(point, &at) &&
+         absl::StartsWith(at, root == "/" ? "/" : absl::StrCat(root, "/"));
+}
+
+std::string PathOf(int fd) {
+  std::error_code unknown;
+  return std::filesystem::read_symlink(absl::StrCat("/proc/self/fd/", fd),
+                                       unknown);
+}
+
+bool AnyMount(const std::function<bool(absl::string_view line)>& is_it) {
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    if (is_it(line)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-// The mount point is the fifth word, escaped as in C. The type follows a dash.
 bool ShowsFuseBelow(absl::string_view mountinfo_line, absl::string_view root) {
   const std::vector<std::string> words = absl::StrSplit(mountinfo_line, ' ');
   const auto dash = std::find(words.begin(), words.end(), "-");
-  std::string at;
   return dash - words.begin() > 4 && words.end() - dash > 1 &&
-         IsFuseType(*(dash + 1)) && absl::CUnescape(words[4], &at) &&
-         absl::StartsWith(at, root == "/" ? "/" : absl::StrCat(root, "/"));
+         IsFuseType(*(dash + 1)) && IsBelow(words[4], root);
 }
 
 bool HasFuse(const SourceDir& source) {
   if (source.place().fs_type == kFuse) return true;
-  std::error_code unknown;
-  const std::string root = std::filesystem::read_symlink(
-      absl::StrCat("/proc/self/fd/", source.fd()), unknown);
-  std::ifstream mounts("/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    if (ShowsFuseBelow(line, root)) return true;
+  const std::string root = PathOf(source.fd());
+  return AnyMount(
+      [&](absl::string_view line) { return ShowsFuseBelow(line, root); });
+}
+
+// The number is the first word, and the mount's own options are the sixth.
+bool ShowsIdmap(absl::string_view mountinfo_line, uint64_t mount_id,
+                absl::string_view root) {
+  const std::vector<std::string> words = absl::StrSplit(mountinfo_line, ' ');
+  if (words.size() < 6) return false;
+  const std::vector<absl::string_view> options = absl::StrSplit(words[5], ',');
+  return std::find(options.begin(), options.end(), "idmapped") !=
+             options.end() &&
+         (words[0] == absl::StrCat(mount_id) || IsBelow(words[4], root));
+}
+
+bool HasIdmap(int fd) {
+  struct statx st;
+  // Kernels that know no number of a mount know no such maps either.
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) != 0 ||
+      (st.stx_mask & STATX_MNT_ID) == 0) {
+    return false;
   }
-  return false;
+  const std::string root = PathOf(fd);
+  return AnyMount([&](absl::string_view line) {
+    return ShowsIdmap(line, st.stx_mnt_id, root);
+  });
 }
 
 bool IsMemoryFs(uint64_t type) {

@@ -22,6 +22,13 @@ bool HasFuse(const SourceDir& source);
 // Returns whether a line of /proc/self/mountinfo shows FUSE below the directory
 // `root`: an absolute path without links.
 bool ShowsFuseBelow(absl::string_view mountinfo_line, absl::string_view root);
+// Returns whether a line of it shows that a mount gives files other owners, by
+// a map of ids (idmapped). It is the mount with the number `mount_id` or one
+// below the directory `root`.
+bool ShowsIdmap(absl::string_view mountinfo_line, uint64_t mount_id,
+                absl::string_view root);
+// The same of the directory `fd`. Reads /proc.
+bool HasIdmap(int fd);
 // Returns whether opening a file whose name the kernel knows, and reading its
 // cached bytes, waits for no device and no server.
 bool AnswersFromMemory(uint64_t type);

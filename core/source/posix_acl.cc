@@ -80,9 +80,10 @@ Rights RightsOf(absl::optional<uid_t> owner, absl::string_view entries) {
   return rights;
 }
 
-// `get` writes the list of one file.
+// `get` writes the list of one file. Errors: its own.
 template <typename Get>
-mode_t Within(mode_t mode, absl::optional<uid_t> owner, const Get& get) {
+absl::StatusOr<mode_t> ReadWithin(mode_t mode, absl::optional<uid_t> owner,
+                                  const Get& get) {
   if (S_ISLNK(mode) || (mode & kNotOwners) == 0) return mode;
   std::string acl(256, '\0');
   for (;;) {
@@ -94,10 +95,16 @@ mode_t Within(mode_t mode, absl::optional<uid_t> owner, const Get& get) {
     // There is no list.
     if (errno == ENODATA || errno == EOPNOTSUPP) return mode;
     if (errno != ERANGE || acl.size() >= kXattrLimit) {
-      return mode & ~kNotOwners;
+      return ErrnoStatus(errno, kXattr);
     }
     acl.resize(acl.size() * 4);
   }
+}
+
+// The same. If the list cannot be read, only the owner's bits remain.
+template <typename Get>
+mode_t Within(mode_t mode, absl::optional<uid_t> owner, const Get& get) {
+  return ReadWithin(mode, owner, get).value_or(mode & ~kNotOwners);
 }
 
 // The same, for any owner.
@@ -124,8 +131,7 @@ mode_t ModeWithinAcl(mode_t mode, absl::optional<uid_t> owner,
   const Rights rights = RightsOf(owner, acl);
   if (rights.needed != 3) return mode & ~kNotOwners;
   const mode_t masked = ~rights.mask;
-  const mode_t users_lack =
-      rights.names_users ? rights.users_lack | masked : 0;
+  const mode_t users_lack = rights.names_users ? rights.users_lack | masked : 0;
   const mode_t groups_lack =
       rights.names_groups ? rights.groups_lack | masked : 0;
   // Named groups take nothing from the owning group's members: any entry that
@@ -135,8 +141,8 @@ mode_t ModeWithinAcl(mode_t mode, absl::optional<uid_t> owner,
   return mode & (~0777u | rights.user << 6 | group << 3 | other);
 }
 
-mode_t ModeWithinAclOf(int fd, mode_t mode, uid_t owner) {
-  return Within(mode, owner, [fd](char* out, size_t size) {
+absl::StatusOr<mode_t> ModeWithinAclOf(int fd, mode_t mode, uid_t owner) {
+  return ReadWithin(mode, owner, [fd](char* out, size_t size) {
     return fgetxattr(fd, kXattr, out, size);
   });
 }
@@ -157,11 +163,17 @@ mode_t ShownModeAt(int dir, const char* name, const struct stat& found,
 
 absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
                                      absl::string_view path, bool reads_list) {
-  ASSIGN_OR_RETURN(const UniqueFd held,
-                   source.Open(path, O_PATH | O_NOFOLLOW));
+  ASSIGN_OR_RETURN(const UniqueFd held, source.Open(path, O_PATH | O_NOFOLLOW));
+  absl::StatusOr<RightsNow> now = ReadRights(source, held, reads_list);
+  if (!now.ok()) return Annotate(now.status(), path);
+  return now;
+}
+
+absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
+                                     const UniqueFd& held, bool reads_list) {
   RightsNow now;
   if (fstatat(held.get(), "", &now.source, AT_EMPTY_PATH) != 0) {
-    return ErrnoStatus(errno, path);
+    return ErrnoStatus(errno, "fstat");
   }
   now.mode = now.source.st_mode;
   if (!reads_list) return now;

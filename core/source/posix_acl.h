@@ -27,10 +27,9 @@ namespace shufflefs {
 mode_t ModeWithinAcl(mode_t mode, absl::optional<uid_t> owner,
                      absl::string_view acl);
 
-// The same, for an existing file. If its list cannot be read, only the owner's
-// bits remain. May block on the source. Does not ask if there is nothing to
-// lose.
-mode_t ModeWithinAclOf(int fd, mode_t mode, uid_t owner);
+// The same, for an existing file. May block on the source. Does not ask if
+// there is nothing to lose. Errors: those of fgetxattr.
+absl::StatusOr<mode_t> ModeWithinAclOf(int fd, mode_t mode, uid_t owner);
 
 // The same of a file that is as `found` reports, and limited to what is right
 // for owners without an id (OverflowIds::Limit).
@@ -46,6 +45,9 @@ struct RightsNow {
 // Errors: those of the source.
 absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
                                      absl::string_view path, bool reads_list);
+// The same, of what `held` is, an O_PATH descriptor of something in the source.
+absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
+                                     const UniqueFd& held, bool reads_list);
 
 }  // namespace shufflefs
 

@@ -10,8 +10,10 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/source/file_systems.h"
 
 namespace shufflefs {
 namespace {
@@ -95,7 +97,9 @@ absl::StatusOr<SourceDir> SourceDir::OpenAt(const std::string& path,
     fd = Openat(AT_FDCWD, reached.c_str(), flags);
   }
   if (fd < 0) return ErrnoStatus(-fd, path);
-  return SourceDir(path, UniqueFd(fd), lookup, noatime);
+  SourceDir dir(path, UniqueFd(fd), lookup, noatime);
+  if (HasIdmap(fd)) dir.overflow_ids_ = OverflowIds::OfIdmapped();
+  return dir;
 }
 
 SourceDir::Place SourceDir::PlaceOf(int fd) {
@@ -200,18 +204,32 @@ absl::StatusOr<struct stat> SourceDir::Stat(absl::string_view path) const {
   return StatHeld(entry.get(), path);
 }
 
-absl::StatusOr<std::string> SourceDir::ReadLink(absl::string_view path) const {
+absl::StatusOr<SourceDir::Link> SourceDir::ReadLink(
+    absl::string_view path) const {
   if (!IsPath(path)) return BadPath(path);
   ASSIGN_OR_RETURN(UniqueFd entry, Hold(path));
-  ASSIGN_OR_RETURN(struct stat st, StatHeld(entry.get(), path));
-  if (!S_ISLNK(st.st_mode)) {
+  Link link;
+  ASSIGN_OR_RETURN(link.attributes, StatHeld(entry.get(), path));
+  if (!S_ISLNK(link.attributes.st_mode)) {
     return ErrnoStatus(EINVAL, absl::StrCat(path, ": not a symbolic link"));
   }
-  std::string target(PATH_MAX, '\0');
-  ssize_t length = readlinkat(entry.get(), "", target.data(), target.size());
+  link.target.resize(PATH_MAX);
+  ssize_t length =
+      readlinkat(entry.get(), "", link.target.data(), link.target.size());
   if (length < 0) return ErrnoStatus(errno, path);
-  target.resize(static_cast<size_t>(length));
-  return target;
+  link.target.resize(static_cast<size_t>(length));
+  return link;
+}
+
+absl::StatusOr<UniqueFd> SourceDir::HoldIn(const UniqueFd& dir,
+                                           absl::string_view name) const {
+  if (name.empty() || absl::StrContains(name, '/') || !IsPath(name)) {
+    return BadPath(name);
+  }
+  int fd = Openat(dir.get(), std::string(name).c_str(),
+                  O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(-fd, name);
+  return UniqueFd(fd);
 }
 
 // A descriptor of whatever is at `path`, also of a link. Reads nothing.

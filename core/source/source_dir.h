@@ -58,8 +58,17 @@ class SourceDir {
   absl::StatusOr<UniqueFd> Open(absl::string_view path, int flags) const;
   // lstat.
   absl::StatusOr<struct stat> Stat(absl::string_view path) const;
-  // The target of the symbolic link at `path`; EINVAL if it is none.
-  absl::StatusOr<std::string> ReadLink(absl::string_view path) const;
+  // An entry of a directory that Open opened, with O_PATH, also if it is a
+  // link.
+  absl::StatusOr<UniqueFd> HoldIn(const UniqueFd& dir,
+                                  absl::string_view name) const;
+  // The symbolic link at `path`; EINVAL if it is none. Both parts are of the
+  // same link, whatever the path leads to later.
+  struct Link {
+    struct stat attributes = {};
+    std::string target;
+  };
+  absl::StatusOr<Link> ReadLink(absl::string_view path) const;
 
   // For callers that call openat2 themselves, relative to fd(), if lookup() is
   // kKernel. IsPath: the paths that Open accepts (for the kernel they must be
@@ -79,7 +88,7 @@ class SourceDir {
     absl::optional<uint64_t> fs_type;  // from statfs; empty: statfs failed
   };
   const Place& place() const { return place_; }
-  // Of the process, when the source was opened.
+  // Of the process and the mounts, when the source was opened.
   const OverflowIds& overflow_ids() const { return overflow_ids_; }
 
  private:

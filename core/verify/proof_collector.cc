@@ -65,12 +65,12 @@ void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
 }
 
 // Names that were opened again in the pass that had ended were opened for the
-// next one. (If the user ends an epoch, nothing is carried, whatever was
-// opened. Of an epoch that no disk had space for, there is no record.)
+// next one, if that began by itself. (If the user ends an epoch, nothing is
+// carried, whatever was opened.)
 uint64_t ProofCollector::BoundAnew(const Pass& before,
                                    const LedgerEpoch& next) {
   const uint64_t then = before.pass.begin.epoch.value();
-  if (next.carried.empty() || next.epoch.value() > then + 1 ||
+  if (next.carried.empty() || next.apart || next.epoch.value() != then + 1 ||
       SameBinding(before.pass.begin, next)) {
     return 0;
   }
@@ -103,6 +103,7 @@ void ProofCollector::OnBound(uint8_t view, const PackedPairs& pairs) {
 void ProofCollector::OnOpens(uint8_t view, const LedgerOpens& opens) {
   Pass* running = Running(view);
   if (running == nullptr) return;
+  if (opens.forget()) running->again.clear();
   const LedgerPass& pass = running->pass;
   if (opens.anew || pass.shown.size() + running->unnamed < pass.begin.names) {
     return;

@@ -45,6 +45,18 @@ std::string ShownLine(const ViewSetup& setup) {
                       " are shuffled; ", NamesLine(setup));
 }
 
+std::string HeldLine(absl::string_view reason) {
+  return absl::StrCat("epoch held (", reason,
+                      "): a pass ended, but the names keep their samples; "
+                      "write epoch = \"next\" or set epoch.length");
+}
+
+std::string BegunLine(const ViewSetup& setup, Epoch epoch) {
+  const std::string& path = setup.config.path;
+  return absl::StrCat(path, path.empty() ? "" : ": ", "epoch ", epoch.value(),
+                      " begins, policy ", setup.policy->name());
+}
+
 bool ProgramOrders(const ViewSetup& setup) {
   return setup.config.layout == Layout::kTree && !setup.rebinds() &&
          setup.records.pool == nullptr;
@@ -57,6 +69,33 @@ std::string PassWarning(const ViewSetup& setup, ReadBefore waits_for) {
   return "containers keep the source's order, because nobody knows what was "
          "read of them before the catalogue was ready; write epoch = \"next\" "
          "between two passes";
+}
+
+std::string OpensWarning(const ViewSetup& setup, bool records,
+                         bool sees_opens) {
+  if (sees_opens || !EndsByOpens(setup, records)) return "";
+  return "this mount does not see opens, so only the control file advances the "
+         "epoch; for epoch.advance = auto, mount with -o open=seen";
+}
+
+std::string SwitchWarning(const ViewSetup& now, const ViewSetup& next,
+                          bool returns) {
+  const std::string start =
+      absl::StrCat("policy = ", next.policy->name(), " waits ");
+  if (returns) {
+    return absl::StrCat(
+        start,
+        "until the names that a reader opens first in a pass show their own "
+        "samples; epoch = \"next\" between two passes ends that");
+  }
+  // With epoch.advance = manual the user knows it.
+  if (now.config.epoch_advance != Advance::kAuto ||
+      EndsByOpens(now, ShowsEpochs(now))) {
+    return "";
+  }
+  return absl::StrCat(start,
+                      "for epoch = \"next\" in the control file: no open "
+                      "shows where a pass ends");
 }
 
 std::string EffectWarning(const ViewSetup& setup) {

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+#include "core/base/types.h"
 #include "core/policy/read_before.h"
 #include "core/view/view_setup.h"
 
@@ -19,9 +21,22 @@ std::string EffectWarning(const ViewSetup& setup);
 // that nobody can find. "" if not.
 std::string PassWarning(const ViewSetup& setup, ReadBefore waits_for);
 
+// A warning if epochs end by opens, and this mount sees none. "" if not.
+// `records`: as in EndsByOpens.
+std::string OpensWarning(const ViewSetup& setup, bool records, bool sees_opens);
+
+// A warning if the switch from `now` to `next` waits for more than the end of a
+// pass. `returns`: for names to show their own samples. "" if not.
+std::string SwitchWarning(const ViewSetup& now, const ViewSetup& next,
+                          bool returns);
+
 // What a view shows, for the line at mount: "policy lirs; file names may show
 // other samples of their class".
 std::string ShownLine(const ViewSetup& setup);
+
+// For the log: an epoch is held, or begins.
+std::string HeldLine(absl::string_view reason);
+std::string BegunLine(const ViewSetup& setup, Epoch epoch);
 
 // Returns whether the program alone decides in which order it gets samples.
 bool ProgramOrders(const ViewSetup& setup);

@@ -27,42 +27,10 @@ std::string VerdictName(char rule) {
   }
 }
 
-// Turns `pairs` into the names to carry into an epoch. Drops what that epoch
-// cannot carry.
-CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats) {
-  // Another policy may have shown a sample twice.
-  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
-  absl::StatusOr<CarriedNames> carried =
-      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
-  if (carried.ok()) return *std::move(carried);
-  // The pairs cannot be carried. This never happens: each name occurs once.
-  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
-  pairs.clear();
-  return CarriedNames();
-}
-
-constexpr char kOpensUnseen[] =
-    "this mount does not see opens, so only the control file advances the "
-    "epoch; for epoch.advance = auto, mount with -o open=seen";
-
 constexpr char kNotShared[] =
     "peers: names show their own samples: not all nodes have joined, or they "
     "joined after something was read and share the next epoch; see shufflectl "
     "peers";
-
-void LogHeld(absl::string_view reason) {
-  Log(LogLevel::kInfo,
-      absl::StrCat("epoch held (", reason,
-                   "): a pass ended, but the names keep their samples; write "
-                   "epoch = \"next\" or set epoch.length"));
-}
-
-void LogBegun(const ViewSetup& setup, Epoch epoch) {
-  const std::string& path = setup.config.path;
-  Log(LogLevel::kInfo,
-      absl::StrCat(path, path.empty() ? "" : ": ", "epoch ", epoch.value(),
-                   " begins, policy ", setup.policy->name()));
-}
 
 bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
 
@@ -72,25 +40,36 @@ void LeadTo(absl::optional<SampleId> name, OpenTracker::Walk& walk) {
   walk.sample = name.value_or(walk.sample);
 }
 
-// Returns the setup that ran before, if another one is due.
+bool StopsMoving(const ViewSetup* next) {
+  return next != nullptr && !next->rebinds();
+}
+
+// If names are not to move any more, carried names would show other samples for
+// ever. So the switch to `next` (may be null) waits for a boundary at which all
+// that are carried show their own. Until then, names that are not carried do.
+bool MustReturn(const ViewSetup* next,
+                const std::vector<CarriedPair>& carried) {
+  return StopsMoving(next) && !absl::c_all_of(carried, ShowsItself);
+}
+
+// A reader with a fixed order opens the same name first in every epoch. If that
+// name were carried each time, its sample would come more often than its share,
+// or the name would never return to its own.
+bool MayNotCarry(const Binding& binding, SampleId name, const ViewSetup* next) {
+  return binding.repeats() ||
+         (StopsMoving(next) && binding.ShownSample(name) != name);
+}
+
+// Lets the setup that is due take effect. Returns the one before. Keys that
+// decide which samples exist cannot change while mounted, so carried names stay
+// valid.
 std::shared_ptr<const ViewSetup> TakePending(
     std::shared_ptr<const ViewSetup>& setup,
     std::shared_ptr<const ViewSetup>& pending,
     std::vector<CarriedPair>& carried) {
-  if (pending == nullptr) return nullptr;
-  // Keys that decide which samples exist cannot change while mounted, so
-  // carried names stay valid under another policy. If names no longer move,
-  // however, carried names would show another sample for ever.
-  if (!pending->rebinds()) carried.clear();
+  if (pending == nullptr || MustReturn(pending.get(), carried)) return nullptr;
+  if (!pending->rebinds()) carried.clear();  // all show themselves
   return std::exchange(setup, std::exchange(pending, nullptr));
-}
-
-// Opens of carried names may be reported yet, and no lookup precedes them.
-void NoteCarried(const std::vector<CarriedPair>& carried,
-                 OpenTracker& tracker) {
-  for (const CarriedPair& pair : carried) {
-    tracker.NoteCarried(SampleId(pair.sample));
-  }
 }
 
 // Names that threads were told of, and have not opened yet, keep their samples.
@@ -103,30 +82,45 @@ void KeepWalkedTo(const Binding& binding, OpenTracker& tracker,
   }
 }
 
-// Returns whether every walk to a name must be a lookup from now on. `tracker`
-// may be null.
-bool ShowDueWalks(OpenTracker* tracker) {
-  if (tracker == nullptr || !tracker->WalksAreDue()) return false;
-  tracker->ShowWalks();
-  return true;
+// By how many epochs an open of a container by thread `reader` moves the view:
+// by 1 if the pass has ended, by -1 if the one before must not have. Empty if
+// that is not clear yet.
+absl::optional<int> MovesBy(EntryId file, uint32_t reader, RecordEpoch& shown,
+                            const ViewSetup& setup, const JobTracker& jobs) {
+  if (!PassesOfRecordsCount(setup)) return 0;
+  const JobTracker::Processes of = jobs.ProcessesOf(reader);
+  const PassTracker::OpenIs is =
+      shown.Open(file, {reader, of.own, of.loader, of.start},
+                 [&jobs](uint32_t id) { return jobs.IsGone(id); });
+  if (shown.BegunByMistake()) return -1;
+  if (is == PassTracker::OpenIs::kUnclear) return absl::nullopt;
+  return is == PassTracker::OpenIs::kTheNextPass ? 1 : 0;
 }
 
-// Of an open of a container as `shown`; `live` are the records of the epoch.
-PassTracker::OpenIs PassOf(const EpochController::FileOpen& open,
-                           RecordEpoch& shown, const RecordEpoch* live,
-                           const ViewSetup& setup) {
-  if (&shown != live) {
-    return shown.live() ? PassTracker::OpenIs::kUnclear
-                        : PassTracker::OpenIs::kOfThisPass;
+// Opens of carried names may be reported yet, and no lookup precedes them.
+void NoteCarried(const std::vector<CarriedPair>& carried,
+                 OpenTracker& tracker) {
+  for (const CarriedPair& pair : carried) {
+    tracker.NoteCarried(SampleId(pair.sample));
   }
-  if (!PassesOfRecordsCount(setup)) return PassTracker::OpenIs::kOfThisPass;
-  return shown.Open(open.file, open.reader);
+}
+
+void AddOpens(const OpenTracker& tracker, ViewEpochStatus& status) {
+  status.consumed = tracker.consumed();
+  status.rereads = tracker.rereads();
 }
 
 void AddWarnings(const SharedNames& names, const NameSharing& sharing,
                  ViewEpochStatus& status) {
   if (sharing.members.empty()) status.warnings.push_back(kNotShared);
   status.warnings.push_back(names.Warning());
+}
+
+void AddSwitchWarning(const ViewSetup& now, const ViewSetup* next,
+                      const Binding& binding, ViewEpochStatus& status) {
+  if (next == nullptr) return;
+  const bool returns = MustReturn(next, binding.carried().pairs());
+  status.warnings.push_back(SwitchWarning(now, *next, returns));
 }
 
 void Add(const EpochController::Effects& effects,
@@ -182,7 +176,7 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
                        StopBinding();
   Effects effects = Count(*name, open.reader, open.now);
   if (stopped) effects.begun = notifier_->begun();
-  effects.doubted = ShowDueWalks(tracker_.get());
+  effects.doubted = tracker_ != nullptr && tracker_->ShowDueWalks();
   return effects;
 }
 
@@ -191,25 +185,21 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   if (grouped()) return CountForGroup(name, reader, now);
   const GroupId group = setup_->dataset->grouping().group_of(name);
   OpenTracker::Seen seen = tracker_->NoteOpen({name, group, reader, now});
-  EpochOutcome outcome = std::move(seen.outcome);
+  EpochOutcome& outcome = seen.outcome;
   for (const uint64_t counted : outcome.counted) {
     journal_.Consumed(*binding_, SampleId(counted));
   }
   if (outcome.verdict == Verdict::kNone) {
     if (seen.fresh) journal_.Consumed(*binding_, name);
     if (!seen.fresh) journal_.Again(name, outcome);
+    return {};
   }
+  JudgeReports(job_tracker_->Resolve(reader, now), seen);
   guard_.Suspect(seen.suspicion);
-  if (outcome.verdict == Verdict::kNone) return {};
-  if (reported_.expected()) {
-    JudgeReports(job_tracker_->Resolve(reader, now), outcome);
-  }
   std::vector<uint64_t> keep = outcome.carried;
-  // A reader with a fixed order opens the same name first in every epoch. If
-  // that name were carried, its sample would come in every epoch, more often
-  // than its share.
-  const bool again = binding_->repeats() && outcome.begins_pass &&
-                     !reported_.expected() && tracker_->MaySendBack(reader);
+  const bool again = MayNotCarry(*binding_, name, pending_.get()) &&
+                     outcome.begins_pass && !reported_.expected() &&
+                     tracker_->MaySendBack(reader);
   if (again) std::erase(keep, name.value());
   if (outcome.verdict == Verdict::kHold) {
     // The pass did end, but another family still reads. That is a reason not to
@@ -225,6 +215,7 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   }
   KeepWalkedTo(*binding_, *tracker_, keep);
   AddReported(keep);
+  if (outcome.rule == 't') journal_.ForgetAgain();
   Begin(Boundary{Epoch(epoch_.value() + 1),
                  ShownPairsOf(*binding_, std::move(keep)),
                  VerdictName(outcome.rule)});
@@ -240,7 +231,7 @@ void EpochController::Hold(const EpochOutcome& outcome) {
 
 void EpochController::HoldAs(Boundary boundary, absl::string_view reason,
                              const EpochOutcome& outcome) {
-  if (held_ == 0) LogHeld(reason);
+  if (held_ == 0) Log(LogLevel::kInfo, HeldLine(reason));
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);
   hold_reason_ = std::string(reason);
@@ -252,22 +243,24 @@ void EpochController::HoldAs(Boundary boundary, absl::string_view reason,
 
 void EpochController::Begin(Boundary boundary) {
   live_->Close();
-  const std::shared_ptr<const ViewSetup> before =
-      TakePending(setup_, pending_, boundary.carried);
+  const auto before = TakePending(setup_, pending_, boundary.carried);
+  const bool returns = pending_ != nullptr;  // still
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);
   hold_reason_.clear();
   is_held_ = false;
   const bool first = binding_ == nullptr;
   if (!first) waiting_ = ReadBefore::kNothing;
-  const bool identity = waits() || guard_.Stops(*setup_);
+  const bool identity = waits() || returns || guard_.Stops(*setup_);
   const bool repeats = setup_->repeats() && !identity;
   CarriedNames carried = Carry(boundary.carried, repeats);
   if (identity) boundary.members.clear();
   sharing_ = SharingOf(*setup_, boundary, epoch_);
   if (before != nullptr) journal_.KeepServed(*before, *setup_);
   if (repeats) journal_.GiveServed(*setup_);
-  Bind({epoch_, std::move(carried), identity, boundary.carried, sharing_});
+  Bind({epoch_, std::move(carried), identity, BoundFrom(boundary, sharing_),
+        sharing_});
+  from_ledger_ = false;
   notifier_->Begin();
   if (first) notifier_->SkipTelling();  // no name was shown yet
   live_->Forget();
@@ -289,14 +282,13 @@ void EpochController::Begin(Boundary boundary) {
   }
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
-  if (first) return;
-  LogBegun(*setup_, epoch_);
+  if (!first) Log(LogLevel::kInfo, BegunLine(*setup_, epoch_));
 }
 
 void EpochController::Bind(EpochBinding how) {
   // A reader that goes on in the old epoch has its order made again.
   if (records_ != nullptr) records_->Rest();
-  how.read_whole = journal_.NoterOfContainers(how.epoch);
+  how.notes = journal_.NoterOfContainers(how.epoch);
   how.read_before = waiting_;
   LiveEpoch bound = MakeLiveEpoch(setup_, std::move(how));
   binding_ = std::move(bound.binding);
@@ -351,16 +343,20 @@ bool EpochController::StopBinding() {
   return true;
 }
 
-EpochController::Effects EpochController::BeginPass() {
+EpochController::Effects EpochController::BeginPass(int by) {
   const bool were_fixed = !setup_->rebinds();
-  Begin(Boundary{Epoch(epoch_.value() + 1), {}, "b"});
+  // Another setup has other orders.
+  auto before = by > 0 && pending_ == nullptr ? records_ : nullptr;
+  const Epoch epoch(epoch_.value() + static_cast<uint64_t>(by));
+  Begin(Boundary{epoch, {}, by > 0 ? "b" : ""});
+  if (before != nullptr) records_->Follow(std::move(before));
   return {notifier_->begun(), were_fixed && setup_->rebinds()};
 }
 
 EpochController::Effects EpochController::EndPassOf(
     const RecordEpoch& records) {
   if (records_.get() != &records || setup_->rebinds()) return {};
-  return BeginPass();
+  return BeginPass(1);
 }
 
 EpochController::Effects EpochController::OpenContainer(EntryId file,
@@ -368,13 +364,13 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
                                                         uint32_t reader) {
   if (shown.live()) live_->NoteOpen();  // fixed epochs move nothing
   const bool second_try = sent_back_.Take(reader);
-  const PassTracker::OpenIs is =
-      PassOf({file, reader}, shown, records_.get(), *setup_);
-  if (is == PassTracker::OpenIs::kOfThisPass) return {};
+  if (!shown.live()) return {};
   Effects effects;
-  if (is == PassTracker::OpenIs::kTheNextPass) {
-    effects = BeginPass();
-    live_->NoteOpen();  // the verdict's open belongs to the new pass
+  if (&shown == records_.get()) {
+    const auto moves = MovesBy(file, reader, shown, *setup_, *job_tracker_);
+    if (moves == 0) return {};
+    if (moves) effects = BeginPass(*moves);
+    if (moves) live_->NoteOpen();  // it belongs to the pass that begins
   }
   // The kernel does not ask a third time. At the second try it gets the file in
   // the previous order, because the boundary came after its lookup.
@@ -395,16 +391,17 @@ EpochController::Effects EpochController::Install(
   // The group moves the epoch, on all nodes.
   if (grouped()) return {};
   const bool moved = request.next_epoch || request.set_epoch.has_value();
-  if (!moved && (pending_ == nullptr || !live_->CloseUnread(sees_opens_))) {
-    return {};
-  }
+  if (!moved && pending_ == nullptr) return {};
   Boundary boundary{epoch_, {}, verdict_};
+  const bool was_read = !moved && !live_->CloseUnread(sees_opens_);
+  if (was_read && !SwitchesInPass(*setup_, *pending_)) return {};
   if (moved) {
     if (tracker_ != nullptr) guard_.Suspect(tracker_->Signal());
     boundary.verdict = "signal";
     boundary.epoch = request.set_epoch.value_or(Epoch(epoch_.value() + 1));
   }
   Begin(std::move(boundary));
+  if (was_read) live_->NoteOpen();  // the pass goes on
   return {.begun = notifier_->begun(), .were_fixed = were_fixed};
 }
 
@@ -420,8 +417,7 @@ EpochController::Effects EpochController::TakeReports(
   Effects all;
   reported_.Fetch();
   while (const absl::optional<ReportedOpen> open = reported_.Next()) {
-    const Effects effects = CountReport(*open, now);
-    Add(effects, all);
+    Add(CountReport(*open, now), all);
   }
   return all;
 }
@@ -442,7 +438,7 @@ EpochController::Effects EpochController::CountReport(
   const SampleId sample = setup_->dataset->grouping().sample(open.file);
   if (!tracker_->TakeReport(sample, open.reader)) return {};
   Effects effects = Count(*name, open.reader, now);
-  effects.doubted = ShowDueWalks(tracker_.get());
+  effects.doubted = tracker_ != nullptr && tracker_->ShowDueWalks();
   return effects;
 }
 
@@ -453,11 +449,11 @@ absl::optional<SampleId> EpochController::NameOf(
   return binding_->NameAt(grouping.sample(open.file), open.ordinal);
 }
 
-void EpochController::JudgeReports(JobId job, EpochOutcome& outcome) {
-  live_->Close();
+void EpochController::JudgeReports(JobId job, OpenTracker::Seen& seen) {
+  if (reported_.expected()) live_->Close();
   reported_.Fetch();
   reported_.Judge(setup_->dataset->grouping().sample_count(),
-                  job_tracker_->IsYounger(job), *tracker_, outcome);
+                  job_tracker_->IsYounger(job), *tracker_, seen);
 }
 
 void EpochController::AddReported(std::vector<uint64_t>& names) const {
@@ -477,21 +473,19 @@ ViewEpochStatus EpochController::Status() const {
   status.carried = binding_->carried().size();
   status.nodes = sharing_.members.size();
   status.samples = setup_->dataset->grouping().sample_count();
-  if (tracker_ != nullptr) {
-    status.consumed = tracker_->consumed();
-    status.rereads = tracker_->rereads();
-  }
+  if (tracker_ != nullptr) AddOpens(*tracker_, status);
   status.suspended = guard_.Stops(*setup_);
   status.shows_own = status.suspended && binding_->identity() &&
                      absl::c_all_of(binding_->carried().pairs(), ShowsItself);
   status.warnings = guard_.Warnings(*setup_);
   status.warnings.push_back(PassWarning(*setup_, waiting_));
   status.warnings.push_back(journal_.Warning());
+  if (tracker_) status.warnings.emplace_back(reported_.Warning());
   if (grouped()) status.warnings.push_back(group_->Warning());
   if (setup_->shared != nullptr) AddWarnings(*setup_->shared, sharing_, status);
-  if (!sees_opens_ && EndsByOpens(*setup_, records_ != nullptr)) {
-    status.warnings.push_back(kOpensUnseen);
-  }
+  status.warnings.push_back(
+      OpensWarning(*setup_, records_ != nullptr, sees_opens_));
+  AddSwitchWarning(*setup_, pending_.get(), *binding_, status);
   std::erase(status.warnings, "");
   return status;
 }

@@ -62,11 +62,16 @@ struct EpochBoundary {
   // all of them know what is carried.
   std::vector<std::string> members{};
   std::string self{};
+  // What an earlier run of this node had bound, as others told. They hold, too.
+  std::vector<CarriedPair> told{};
 };
 
 // How the nodes share epoch `epoch` of the plan. All find the same.
 NameSharing SharingOf(const ViewSetup& setup, const EpochBoundary& boundary,
                       Epoch epoch);
+// What names show from the beginning of that epoch.
+std::vector<CarriedPair> BoundFrom(const EpochBoundary& boundary,
+                                   const NameSharing& sharing);
 
 // Not thread-safe: the view's lock guards it. A call may block on an append to
 // the ledger, on /proc, and on the first use of a policy's tables.
@@ -121,6 +126,7 @@ class EpochController {
   // Opens come by reports from now on. The kernel answers them by itself, so
   // they cannot be sent back.
   void ExpectReports();
+  void NoteUnseenReader() { reported_.MissReader(); }
   // Counts all opens that have returned to their readers by now.
   Effects TakeReports(std::chrono::milliseconds now);
   // The same, after the kernel was told of Effects::doubted.
@@ -168,10 +174,13 @@ class EpochController {
     std::shared_ptr<const Binding> binding;
     LedgerEpoch begin;
     absl::optional<std::vector<uint64_t>> opened;
+    WholeFiles whole;  // for EpochToken::whole
+    std::shared_ptr<const ViewSetup> setup;
   };
   Saved Save() const;
-  // Returns whether the live epoch is the token's. If so, it continues.
-  bool GoesOnWith(const EpochToken& token);
+  // Returns whether the live epoch is the token's. If so, it continues. `whole`
+  // is WholeFilesOf the token.
+  bool GoesOnWith(const EpochToken& token, WholeFiles whole);
   // Makes the epoch of `state` the live one; `position` of its samples were
   // read. Returns InvalidArgument and changes nothing if `setup` cannot show
   // that epoch.
@@ -183,22 +192,21 @@ class EpochController {
   void Begin(Boundary boundary);
   void Bind(EpochBinding how);
   void Publish();
-  Effects BeginPass();
+  // Over containers. `by`: 1, or -1 to return to the pass before.
+  Effects BeginPass(int by);
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
   Effects CountReport(const ReportedOpen& open, std::chrono::milliseconds now);
-  // A pass has ended by an open of `job`, and opens come by reports. No lookup
+  // A pass has ended by an open of `job`. If opens come by reports, no lookup
   // is answered from now on. Changes the verdict to hold if it is not certain
   // which opens are of the next pass.
-  void JudgeReports(JobId job, EpochOutcome& outcome);
+  void JudgeReports(JobId job, OpenTracker::Seen& seen);
   // Adds the names of the opens that are reported and not counted yet.
   void AddReported(std::vector<uint64_t>& names) const;
   absl::optional<SampleId> NameOf(const ReportedOpen& open) const;
   Effects CountForGroup(SampleId name, uint32_t reader,
                         std::chrono::milliseconds now);
   // Names of the epoch that is live are shared from now on.
-  // `told`: what other nodes know of it.
-  Effects JoinSharing(const Boundary& boundary,
-                      const std::vector<CarriedPair>& told);
+  void JoinSharing(const Boundary& boundary);
   void Hold(const EpochOutcome& outcome);
   void HoldAs(Boundary boundary, absl::string_view reason,
               const EpochOutcome& outcome);
@@ -243,6 +251,7 @@ class EpochController {
   bool closed_ = false;        // the group decides about the epoch
   uint64_t binding_hash_ = 0;  // of what names show
   NameSharing sharing_;        // of the live epoch
+  bool from_ledger_ = false;   // the live epoch, with all that was shown here
 };
 
 }  // namespace shufflefs

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "core/base/log.h"
 #include "core/ledger/served_counts.h"
 
@@ -47,6 +48,14 @@ std::string SwitchText(const ViewSetup& from, const ViewSetup& to) {
   return absl::StrJoin(changes, ", ");
 }
 
+LedgerContainers LedgerContainersOf(Epoch binding,
+                                    absl::Span<const EntryId> files) {
+  LedgerContainers containers;
+  containers.binding = binding;
+  for (const EntryId file : files) containers.files.push_back(file.value());
+  return containers;
+}
+
 // `taken`: how often samples were shown before, by a supply.
 void LogRefusal(const absl::Status& taken) {
   if (taken.ok()) return;
@@ -64,12 +73,25 @@ EpochJournal::~EpochJournal() {
   if (writer_ != nullptr) writer_->Close();  // null if it was moved
 }
 
-std::function<void(EntryId)> EpochJournal::NoterOfContainers(
-    Epoch binding) const {
-  return [writer = writer_, readers = writer_->AnnounceReaders(),
-          binding](EntryId container) {
-    writer->ReadWhole(readers, {binding, {container.value()}});
+RecordNotes EpochJournal::NoterOfContainers(Epoch binding) const {
+  RecordNotes notes;
+  notes.read_whole = [writer = writer_, readers = writer_->AnnounceReaders(),
+                      binding](EntryId container) {
+    writer->ReadWhole(readers, LedgerContainersOf(binding, absl::MakeConstSpan(
+                                                               &container, 1)));
   };
+  notes.goes_on_from = [writer = writer_,
+                        binding](absl::Span<const EntryId> whole) {
+    LedgerContainers read = LedgerContainersOf(binding, whole);
+    read.anew = true;
+    writer->NoteContainers(read);
+  };
+  notes.by_hand = [writer = writer_, binding](uint32_t why) {
+    LedgerContainers read = LedgerContainersOf(binding, {});
+    read.by_hand = why;
+    writer->NoteContainers(read);
+  };
+  return notes;
 }
 
 absl::optional<LedgerState> EpochJournal::TakeLast(const std::string& path) {
@@ -93,7 +115,10 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
   record.substitute = setup.config.substitute;
   record.identity = binding.identity();
   record.moves = setup.rebinds() || records != nullptr;
-  if (records != nullptr) record.read_before = records->read_before();
+  if (records != nullptr) {
+    record.read_before = records->read_before();
+    record.by_hand = records->by_hand();
+  }
   record.reactive = binding.bound_names() != nullptr;
   record.repeats = binding.repeats();
   if (record.repeats) record.served = binding.bound_names()->Served();
@@ -125,6 +150,14 @@ void EpochJournal::OpensAreLate() {
   LedgerOpens opens;
   opens.untold = kMaxLedgerNames;
   writer_->Opened(opens);
+}
+
+void EpochJournal::ForgetAgain() {
+  if (noted_again_ == 0) return;
+  const bool opens_are_late = noted_again_ == kMostAgain;
+  writer_->Opened(ForgottenOpens());
+  noted_again_ = 0;
+  if (opens_are_late) OpensAreLate();
 }
 
 void EpochJournal::NoteShown(const Binding& binding, const CarriedPair& pair) {

@@ -64,9 +64,13 @@ class EpochJournal {
   // A later open of the name. Records what it may be a sign of.
   void Again(SampleId name, const EpochOutcome& outcome);
 
-  // Notes that this epoch delivered a container completely. May be called on
-  // any thread, and after the journal is gone.
-  std::function<void(EntryId)> NoterOfContainers(Epoch binding) const;
+  // Names that were opened again were not opened for the next epoch: the job
+  // that did so is gone.
+  void ForgetAgain();
+
+  // Notes what this epoch tells of its containers. May be called on any thread,
+  // and after the journal is gone.
+  RecordNotes NoterOfContainers(Epoch binding) const;
 
   // An epoch continues as `state` says. Continue: the state is from the ledger.
   // Adopt: it is from elsewhere.

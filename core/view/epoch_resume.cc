@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/view/epoch_controller.h"
@@ -38,10 +37,72 @@ bool Fits(const LedgerState& last, const ViewSetup& setup) {
          AllFit(then.carried, grouping) && AllFit(last.bound, grouping);
 }
 
-void RestoreContainers(const LedgerState& last, RecordEpoch* records) {
-  const std::vector<EntryId> whole(last.containers.begin(),
-                                   last.containers.end());
-  if (records != nullptr) records->Restore(whole);
+// `records` may be null.
+void RestoreContainers(LedgerState& state, RecordEpoch* records) {
+  if (records == nullptr) return;
+  const std::vector<EntryId> whole(state.containers.begin(),
+                                   state.containers.end());
+  records->Restore(whole);
+  state.begin.by_hand = records->by_hand();
+}
+
+// Before records are bound, so that they need not tell the ledger.
+void NoteByHand(uint32_t why, const ViewSetup& setup) {
+  if (setup.records.containers != nullptr) {
+    setup.records.containers->NoteByHand(why);
+  }
+}
+
+// Returns whether passes over containers begin epochs, and what was read of
+// them is known. `records` may be null.
+bool PassesAreKnown(const ViewSetup& setup, const RecordEpoch* records) {
+  return records != nullptr && PassesOfRecordsCount(setup) &&
+         records->read_before() != ReadBefore::kUnknown;
+}
+
+WholeFiles WholeFilesNow(const ViewSetup& setup, const RecordEpoch* records) {
+  if (!PassesAreKnown(setup, records)) return absl::nullopt;
+  return records->WholeFiles();
+}
+
+// The token of an epoch that began so, without single samples. `tracker` may be
+// null.
+EpochToken TokenNow(const LedgerEpoch& begin, const ViewSetup& setup,
+                    const EpochJournal& journal, const OpenTracker* tracker) {
+  EpochToken token = HeadOf(begin, TokenKeys(setup));
+  if (begin.reactive) {
+    token.position = journal.shown().count;
+    *token.digest += journal.shown().sum;
+  } else if (tracker != nullptr) {
+    token.position = tracker->consumed();
+  }
+  return token;
+}
+
+// The names that were opened, unless there are too many for a token. `tracker`
+// may be null.
+absl::optional<std::vector<uint64_t>> OpenedOf(const LedgerEpoch& begin,
+                                               const OpenTracker* tracker) {
+  const bool brief = begin.names > (begin.reactive ? kMostBound : kMostRead);
+  if (tracker == nullptr || brief) return absl::nullopt;
+  return tracker->OpenedEver();
+}
+
+// The part of EpochController::GoesOnWith for containers. `records` may be
+// null.
+void GoOnWithRecords(const EpochToken& token, WholeFiles whole,
+                     const ViewSetup& setup, RecordEpoch* records) {
+  if (records == nullptr) return;
+  NoteByHand(token.by_hand, setup);
+  records->TellByHand();
+  if (!PassesAreKnown(setup, records)) return;
+  if (!whole) {
+    // It is of an earlier version. If readers were ahead of the job, they read
+    // the same once more.
+    if (!records->WasReadToItsEnd()) return;
+    whole.emplace();
+  }
+  records->GoOnFrom(*whole);
 }
 
 std::vector<GroupedView::Pair> PairsOf(const std::vector<CarriedPair>& pairs) {
@@ -58,20 +119,6 @@ std::vector<CarriedPair> PairsOf(const std::vector<GroupedView::Pair>& pairs) {
     result.push_back({pair.name, pair.sample});
   }
   return result;
-}
-
-// Each name and each sample once. Of two pairs that contradict each other, the
-// first is right.
-std::vector<CarriedPair> FirstOfNames(std::vector<CarriedPair> pairs,
-                                      const std::vector<CarriedPair>& told,
-                                      const std::vector<CarriedPair>& known) {
-  pairs.insert(pairs.end(), told.begin(), told.end());
-  pairs.insert(pairs.end(), known.begin(), known.end());
-  absl::flat_hash_set<uint64_t> names;
-  std::erase_if(pairs, [&](const CarriedPair& pair) {
-    return !names.insert(pair.name).second;
-  });
-  return CarriedNames::FirstOfEach(std::move(pairs));
 }
 
 EpochBoundary BoundaryOf(const GroupedView::Next& next, const ViewSetup& setup,
@@ -95,12 +142,28 @@ EpochBoundary BoundaryOf(const GroupedView::Next& next, const ViewSetup& setup,
   return boundary;
 }
 
+std::vector<CarriedPair> ToldOf(const GroupedView::Carried& carried,
+                                const ViewSetup& setup) {
+  std::vector<CarriedPair> told = PairsOf(carried.told);
+  if (!AllFit(told, setup.dataset->grouping())) told.clear();
+  return told;
+}
+
 EpochBoundary BoundaryOf(const GroupedView::State& state,
-                         const GroupedView::Carried& carried) {
+                         const GroupedView::Carried& carried,
+                         const ViewSetup& setup) {
   EpochBoundary boundary{Epoch(state.shown), PairsOf(carried.pairs), "peers"};
   boundary.members = carried.members;
   boundary.self = carried.self;
+  boundary.told = ToldOf(carried, setup);
   return boundary;
+}
+
+// Returns whether the live epoch is the one that others share.
+bool CanJoin(const EpochBoundary& boundary, const ViewSetup& setup,
+             const Binding& binding) {
+  return setup.shared != nullptr && !boundary.members.empty() &&
+         binding.bound_names() != nullptr && binding.epoch() == boundary.epoch;
 }
 
 GroupedView::Names NamesOf(const ViewSetup& setup, const NameSharing& sharing) {
@@ -137,13 +200,6 @@ bool ReadMore(const EpochToken& token, const EpochJournal& journal,
   const uint64_t position = token.position.value_or(0);
   if (token.reactive()) return position > journal.shown().count;
   return tracker != nullptr && position > tracker->consumed();
-}
-
-std::vector<CarriedPair> ToldOf(const GroupedView::Carried& carried,
-                                const ViewSetup& setup) {
-  std::vector<CarriedPair> told = PairsOf(carried.told);
-  if (!AllFit(told, setup.dataset->grouping())) told.clear();
-  return told;
 }
 
 // `position`: how many names were read; of these, `names` are known.
@@ -190,6 +246,14 @@ NameSharing SharingOf(const ViewSetup& setup, const EpochBoundary& boundary,
   return sharing;
 }
 
+std::vector<CarriedPair> BoundFrom(const EpochBoundary& boundary,
+                                   const NameSharing& sharing) {
+  if (sharing.members.empty() || boundary.told.empty()) {
+    return boundary.carried;
+  }
+  return FirstOfNames(boundary.carried, boundary.told, {});
+}
+
 bool EpochController::Resume(LedgerState& last) {
   journal_.TakeServed(*setup_, last, /*ended=*/false);
   if (GoOn(last)) return true;
@@ -205,10 +269,12 @@ bool EpochController::GoOn(LedgerState& last) {
   absl::StatusOr<CarriedNames> carried = make(then.carried);
   if (!carried.ok() || !make(last.bound).ok()) return false;
   waiting_ = then.read_before;
+  NoteByHand(then.by_hand, *setup_);
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
   RestoreContainers(last, records_.get());
   sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
+  from_ledger_ = true;
   // Without opens it is not known whether something was read. If in doubt, it
   // was, and a switch waits for the boundary.
   live_->Resume(!counts_opens() || last.consumed.size() > 0);
@@ -226,27 +292,24 @@ bool EpochController::GoOn(LedgerState& last) {
 
 EpochController::Saved EpochController::Save() const {
   Saved saved;
+  saved.setup = setup_;
   saved.binding = binding_;
   saved.begin = Record();
-  EpochToken& token = saved.token;
-  token = HeadOf(saved.begin, TokenKeys(*setup_));
-  const bool reactive = saved.begin.reactive;
-  if (reactive) {
-    token.position = journal_.shown().count;
-    *token.digest += journal_.shown().sum;
-  } else if (tracker_ != nullptr) {
-    token.position = tracker_->consumed();
-  }
-  const bool brief = saved.begin.names > (reactive ? kMostBound : kMostRead);
-  if (tracker_ != nullptr && !brief) saved.opened = tracker_->OpenedEver();
+  saved.token = TokenNow(saved.begin, *setup_, journal_, tracker_.get());
+  saved.whole = WholeFilesNow(*setup_, records_.get());
+  saved.opened = OpenedOf(saved.begin, tracker_.get());
   return saved;
 }
 
-bool EpochController::GoesOnWith(const EpochToken& token) {
+bool EpochController::GoesOnWith(const EpochToken& token, WholeFiles whole) {
   const bool goes_on = token.epoch == epoch_ &&
                        BindsAs(token, *setup_, *binding_, records_.get()) &&
                        !ReadMore(token, journal_, tracker_.get());
   if (goes_on && tracker_ != nullptr) tracker_->ResumeHere();
+  if (goes_on) journal_.ForgetAgain();
+  if (goes_on) {
+    GoOnWithRecords(token, std::move(whole), *setup_, records_.get());
+  }
   return goes_on;
 }
 
@@ -265,9 +328,11 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   pending_ = nullptr;
   setup_ = std::move(setup);
   waiting_ = then.read_before;
+  NoteByHand(then.by_hand, *setup_);
   Bind({then.binding, *std::move(carried), then.identity, state.bound});
   sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
+  from_ledger_ = false;
   verdict_ = "signal";
   hold_reason_.clear();
   is_held_ = false;
@@ -278,7 +343,9 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   const std::unique_ptr<OpenTracker> before = std::move(tracker_);
   MakeWatch();
   if (tracker_ != nullptr) GoOnFrom(names, position, before.get(), *tracker_);
+  RestoreContainers(state, records_.get());
   journal_.Adopt(state, *binding_);
+  if (reported_.expected() && tracker_ != nullptr) journal_.OpensAreLate();
   Publish();
   return Effects{.begun = notifier_->begun(), .were_fixed = were_fixed};
 }
@@ -322,18 +389,16 @@ std::vector<GroupedView::Pair> EpochController::KnownOf(
   return PairsOf(setup_->shared->KnownOf(member));
 }
 
-EpochController::Effects EpochController::JoinSharing(
-    const Boundary& boundary, const std::vector<CarriedPair>& told) {
+void EpochController::JoinSharing(const Boundary& boundary) {
   absl::StatusOr<CarriedNames> carried = CarriedNames::Make(boundary.carried);
   if (!carried.ok()) {
     Log(LogLevel::kError, absl::StrCat("peers: ", carried.status().message()));
-    live_->Reopen();
-    return {};
+    return live_->Reopen();
   }
   live_->Close();
   sharing_ = SharingOf(*setup_, boundary, binding_->epoch());
-  const std::vector<CarriedPair> bound =
-      FirstOfNames(boundary.carried, told, setup_->shared->KnownPairs());
+  const std::vector<CarriedPair> bound = FirstOfNames(
+      boundary.carried, boundary.told, setup_->shared->KnownPairs());
   Bind({binding_->epoch(), *std::move(carried), /*identity=*/false, bound,
         sharing_});
   notifier_->Begin();
@@ -341,7 +406,6 @@ EpochController::Effects EpochController::JoinSharing(
   // The epoch continues: consumed samples stay consumed.
   journal_.Begun(Record(), *binding_, tracker_.get());
   Publish();
-  return {.begun = notifier_->begun()};
 }
 
 std::vector<GroupedView::Pair> EpochController::OpenedHere() const {
@@ -372,7 +436,7 @@ EpochController::Effects EpochController::BeginForGroup(
 
 EpochController::Effects EpochController::AdoptForGroup(
     const GroupedView::State& state, const GroupedView::Carried& carried) {
-  Boundary boundary = BoundaryOf(state, carried);
+  Boundary boundary = BoundaryOf(state, carried, *setup_);
   if (!AllFit(boundary.carried, setup_->dataset->grouping())) {
     Log(LogLevel::kError, "peers: another node told of a pair that cannot be");
     ReopenForGroup();
@@ -380,14 +444,14 @@ EpochController::Effects EpochController::AdoptForGroup(
   }
   closed_ = false;
   const bool knew_none = sharing_.members.empty();
-  if (setup_->shared != nullptr && knew_none && !boundary.members.empty() &&
-      binding_->bound_names() != nullptr &&
-      binding_->epoch() == boundary.epoch) {
-    JoinSharing(boundary, ToldOf(carried, *setup_));
+  if (knew_none && CanJoin(boundary, *setup_, *binding_)) {
+    JoinSharing(boundary);
   } else {
     Begin(std::move(boundary));
   }
-  if (knew_none && setup_->shared != nullptr && !carried.told_all) {
+  // No other node knows what the node's own readers were shown.
+  const bool knows_all = from_ledger_ && carried.told_all;
+  if (knew_none && setup_->shared != nullptr && !knows_all) {
     setup_->shared->NoteEarlierRun();
   }
   if (state.epoch != epoch_.value()) {

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -95,6 +96,43 @@ absl::optional<std::vector<uint64_t>> SamplesFrom(absl::string_view text) {
   return samples;
 }
 
+std::string WholeText(const EpochToken::Whole& whole) {
+  return absl::StrCat(HexText(whole.paths), ",", SamplesText(whole.places));
+}
+
+absl::optional<EpochToken::Whole> WholeFrom(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits(',', 1));
+  absl::optional<std::vector<uint64_t>> places = SamplesFrom(parts.second);
+  EpochToken::Whole whole;
+  if (!places || !absl::SimpleHexAtoi(parts.first, &whole.paths)) {
+    return absl::nullopt;
+  }
+  whole.places = *std::move(places);
+  return whole;
+}
+
+// All containers of a view, by path. So they have the same places on any
+// machine.
+struct PlacedContainers {
+  explicit PlacedContainers(const ViewSetup& setup) {
+    if (setup.records.containers == nullptr) return;
+    const Catalogue& catalogue = setup.dataset->catalogue();
+    for (const EntryId file : setup.records.containers->files()) {
+      by_path.emplace_back(catalogue.path(file), file);
+    }
+    std::sort(by_path.begin(), by_path.end());
+    std::string all;
+    for (const auto& [path, file] : by_path) {
+      absl::StrAppend(&all, path, absl::string_view("\0", 1));
+    }
+    paths = HashOfText(all);
+  }
+
+  std::vector<std::pair<std::string, EntryId>> by_path;
+  uint64_t paths = 0;
+};
+
 bool TakeHead(const std::vector<absl::string_view>& fields, EpochToken& token) {
   uint64_t seed = 0, epoch = 0, position = 0;
   token.policy.assign(fields[1].data(), fields[1].size());
@@ -138,6 +176,8 @@ bool TakeField(absl::string_view key, absl::string_view value,
   if (key == "passed") return token.passed = value == "yes";
   if (key == "kept") return take(PairsFrom(value), token.kept);
   if (key == "read") return take(SamplesFrom(value), token.read);
+  if (key == "whole") return take(WholeFrom(value), token.whole);
+  if (key == "hand") return absl::SimpleAtoi(value, &token.by_hand);
   if (key == "bound") return take(PairsFrom(value), pairs().bound);
   if (key == "shown") return take(PairsFrom(value), pairs().shown);
   if (key == "times") {
@@ -186,6 +226,8 @@ std::string TokenText(const EpochToken& token) {
   if (!token.read.empty()) {
     absl::StrAppend(&text, " read=", SamplesText(token.read));
   }
+  if (token.whole) absl::StrAppend(&text, " whole=", WholeText(*token.whole));
+  if (token.by_hand != 0) absl::StrAppend(&text, " hand=", token.by_hand);
   if (token.digest) absl::StrAppend(&text, " digest=", HexText(*token.digest));
   if (token.pairs) {
     absl::StrAppend(&text, " bound=", PairsText(token.pairs->bound),
@@ -260,6 +302,7 @@ EpochToken HeadOf(const LedgerEpoch& begin, uint64_t keys) {
   token.binding = begin.binding;
   token.identity = begin.identity;
   token.passed = begin.read_before != ReadBefore::kNothing;
+  token.by_hand = begin.by_hand;
   if (begin.reactive) {
     token.digest = TimesDigest(begin.served);
   } else {
@@ -304,14 +347,23 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
   begin.options_hash = setup.options_hash;
   begin.substitute = setup.config.substitute;
   begin.identity = token.identity;
-  // The token does not say which containers were read.
-  if (token.passed) begin.read_before = ReadBefore::kUnknown;
+  begin.by_hand = token.by_hand;
+  if (token.passed) {
+    // Without `whole`, nobody knows which containers were read.
+    begin.read_before =
+        token.whole ? ReadBefore::kSomething : ReadBefore::kUnknown;
+  }
   begin.moves = setup.rebinds() || setup.records.pool != nullptr;
   begin.reactive = token.reactive();
   begin.repeats = begin.reactive && setup.repeats();
   begin.carried = token.kept;
   const absl::Status wrong =
       TokenRefused("it has names that this view does not have");
+  const auto files = WholeFilesOf(token, setup);
+  if (token.whole && !files) return wrong;
+  if (files) {
+    for (const EntryId file : *files) state.containers.push_back(file.value());
+  }
   const Grouping& grouping = setup.dataset->grouping();
   if (!AllFit(token.kept, grouping) ||
       token.position.value_or(0) > begin.names ||
@@ -335,6 +387,30 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
   }
   state.consumed.Settle();
   return state;
+}
+
+EpochToken::Whole WholeOf(const std::vector<EntryId>& files,
+                          const ViewSetup& setup) {
+  const PlacedContainers all(setup);
+  const absl::flat_hash_set<EntryId> read(files.begin(), files.end());
+  EpochToken::Whole whole;
+  whole.paths = all.paths;
+  for (uint64_t place = 0; place < all.by_path.size(); ++place) {
+    if (read.contains(all.by_path[place].second)) whole.places.push_back(place);
+  }
+  return whole;
+}
+
+WholeFiles WholeFilesOf(const EpochToken& token, const ViewSetup& setup) {
+  if (!token.whole) return absl::nullopt;
+  const PlacedContainers all(setup);
+  if (all.paths != token.whole->paths) return absl::nullopt;
+  std::vector<EntryId> files;
+  for (const uint64_t place : token.whole->places) {
+    if (place >= all.by_path.size()) return absl::nullopt;
+    files.push_back(all.by_path[place].second);
+  }
+  return files;
 }
 
 bool BindsAs(const EpochToken& token, const ViewSetup& setup,

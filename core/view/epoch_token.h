@@ -13,6 +13,8 @@
 //   was read before there was a catalogue.
 // * `kept`: what was carried into the epoch.
 // * `read`: which samples were read.
+// * `whole`: which containers were read to the end, if that may end the pass.
+// * `hand`: why a pass over containers ends by hand only.
 //
 // An epoch that is bound as it is read has other fields. `digest` covers the
 // samples that were read and their names. Unless the line would be too long,
@@ -49,6 +51,12 @@ struct EpochToken {
     std::string times;               // LedgerEpoch::served
   };
 
+  // Containers of a view that were read to the end.
+  struct Whole {
+    uint64_t paths = 0;            // hash of the paths of all containers
+    std::vector<uint64_t> places;  // of these, in rising order, by path
+  };
+
   uint64_t fingerprint = 0;
   std::string policy;
   uint64_t keys = 0;  // TokenKeys
@@ -62,6 +70,8 @@ struct EpochToken {
   std::vector<uint64_t> read;       // samples in rising order; maybe not all
   absl::optional<uint64_t> digest;  // present if the epoch is reactive
   absl::optional<Pairs> pairs;
+  absl::optional<Whole> whole;  // RecordEpoch::WholeFiles
+  uint32_t by_hand = 0;         // ContainerSet::by_hand
 
   bool reactive() const { return digest.has_value(); }
 };
@@ -103,6 +113,15 @@ EpochToken TokenOf(const LedgerState& state, uint64_t keys,
 // cannot have that epoch. REQUIRES: a reactive token has its pairs.
 absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
                                     const ViewSetup& setup);
+
+// Empty if it is not known which were read to the end.
+using WholeFiles = absl::optional<std::vector<EntryId>>;
+
+// `files` among the containers of `setup`. REQUIRES: it has containers.
+EpochToken::Whole WholeOf(const std::vector<EntryId>& files,
+                          const ViewSetup& setup);
+// The reverse. Empty, too, if the token is of other containers.
+WholeFiles WholeFilesOf(const EpochToken& token, const ViewSetup& setup);
 
 // Returns whether a view that runs `setup` shows by `binding`, and by `records`
 // (may be null), what the token's epoch showed.

@@ -54,9 +54,10 @@ std::shared_ptr<RecordEpoch> FixedEpochs::RecordsOf(const ViewSetup& setup,
   return records_.front();
 }
 
-std::shared_ptr<RecordEpoch> MakeRecordEpoch(
-    const ViewSetup& setup, Epoch epoch, bool live,
-    std::function<void(EntryId)> read_whole, ReadBefore read_before) {
+std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
+                                             Epoch epoch, bool live,
+                                             RecordNotes notes,
+                                             ReadBefore read_before) {
   if (setup.records.pool == nullptr) return nullptr;
   RecordEpoch::Parts parts;
   parts.containers = setup.records.containers;
@@ -66,7 +67,7 @@ std::shared_ptr<RecordEpoch> MakeRecordEpoch(
   parts.seed = setup.config.seed;
   parts.epoch = epoch;
   parts.live = live;
-  parts.read_whole = std::move(read_whole);
+  parts.notes = std::move(notes);
   parts.read_before = read_before;
   return std::make_shared<RecordEpoch>(std::move(parts));
 }

@@ -43,8 +43,7 @@ class FixedEpochs {
 // The records of an epoch of `setup`. Null if `setup` shuffles none. The last
 // two are as in RecordEpoch::Parts.
 std::shared_ptr<RecordEpoch> MakeRecordEpoch(
-    const ViewSetup& setup, Epoch epoch, bool live,
-    std::function<void(EntryId)> read_whole = nullptr,
+    const ViewSetup& setup, Epoch epoch, bool live, RecordNotes notes = {},
     ReadBefore read_before = ReadBefore::kNothing);
 
 }  // namespace shufflefs

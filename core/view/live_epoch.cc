@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/log.h"
 #include "core/pool/read_ahead.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "core/view/fixed_epochs.h"
@@ -63,7 +65,7 @@ LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
   const ViewSetup& by = *setup;
   live.setup = std::move(setup);
   live.records = MakeRecordEpoch(by, how.epoch, /*live=*/true,
-                                 std::move(how.read_whole), how.read_before);
+                                 std::move(how.notes), how.read_before);
   auto plan = std::make_shared<const Plan>(by.dataset, by.policy,
                                            by.config.seed, how.epoch);
   if (by.binds_on_demand() && !how.identity) {
@@ -116,6 +118,18 @@ std::vector<CarriedPair> ShownPairsOf(const Binding& binding,
   return pairs;
 }
 
+std::vector<CarriedPair> FirstOfNames(std::vector<CarriedPair> pairs,
+                                      const std::vector<CarriedPair>& told,
+                                      const std::vector<CarriedPair>& known) {
+  pairs.insert(pairs.end(), told.begin(), told.end());
+  pairs.insert(pairs.end(), known.begin(), known.end());
+  absl::flat_hash_set<uint64_t> names;
+  std::erase_if(pairs, [&](const CarriedPair& pair) {
+    return !names.insert(pair.name).second;
+  });
+  return CarriedNames::FirstOfEach(std::move(pairs));
+}
+
 std::vector<CarriedPair> BoundPairs(const BoundNames& bound_names,
                                     uint64_t names, uint64_t most) {
   std::vector<CarriedPair> pairs;
@@ -124,6 +138,18 @@ std::vector<CarriedPair> BoundPairs(const BoundNames& bound_names,
     if (sample) pairs.push_back({name, sample->value()});
   }
   return pairs;
+}
+
+CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats) {
+  // Another policy may have shown a sample twice.
+  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
+  absl::StatusOr<CarriedNames> carried =
+      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
+  if (carried.ok()) return *std::move(carried);
+  // The pairs cannot be carried. This never happens: each name occurs once.
+  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
+  pairs.clear();
+  return CarriedNames();
 }
 
 uint64_t HashOfKeys(const ViewSetup& setup) { return HashOf(KeysOf(setup)); }

@@ -49,7 +49,7 @@ struct EpochBinding {
   absl::Span<const CarriedPair> bound;
   NameSharing sharing{};  // if several nodes bind them
   // As in RecordEpoch::Parts.
-  std::function<void(EntryId)> read_whole{};
+  RecordNotes notes{};
   ReadBefore read_before = ReadBefore::kNothing;
 };
 // Binds names and records as `setup` plans them. Tells the view's prefetchers
@@ -64,6 +64,14 @@ std::vector<CarriedPair> ShownPairsOf(const Binding& binding,
 // What the first `names` names are bound to. At most `most` pairs.
 std::vector<CarriedPair> BoundPairs(const BoundNames& bound_names,
                                     uint64_t names, uint64_t most);
+// All of these, each name and each sample once. Of two pairs that contradict
+// each other, the first is right.
+std::vector<CarriedPair> FirstOfNames(std::vector<CarriedPair> pairs,
+                                      const std::vector<CarriedPair>& told,
+                                      const std::vector<CarriedPair>& known);
+// Turns `pairs` into the names to carry into an epoch. Drops what that epoch
+// cannot carry. `repeats`: it may show a sample under several names.
+CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats);
 // Of the keys that decide what the names of an epoch show. All nodes of a job
 // compute it alike.
 uint64_t HashOfKeys(const ViewSetup& setup);

@@ -20,6 +20,7 @@ View::View(Parts parts)
       ledger_(parts.ledger),
       group_(parts.group),
       sees_opens_(parts.sees_opens),
+      reports_(parts.reports),
       live_(parts.hears_opens, std::move(parts.waits)),
       notifier_({std::move(parts.rebound), std::move(parts.settled),
                  std::move(parts.doubted)}),
@@ -47,14 +48,25 @@ void View::TellAndNote(EpochController::Effects effects,
   }
 }
 
-bool View::ExpectReports() {
+bool View::PrepareReports() {
   MutexLock lock(mu_);
-  if (!CheckOpens(controller_.wanted_setup(), sees_opens_, true).ok()) {
-    return false;
-  }
+  // After a crash the epoch of another policy may go on.
+  suits_reports_ =
+      CheckOpens(*setup(), sees_opens_, true).ok() &&
+      CheckOpens(controller_.wanted_setup(), sees_opens_, true).ok();
+  return suits_reports_;
+}
+
+void View::ExpectReports() {
+  MutexLock lock(mu_);
   controller_.ExpectReports();
   expects_reports_ = true;
-  return true;
+}
+
+void View::NoteUnseenReader() {
+  if (has_unseen_.exchange(true)) return;
+  MutexLock lock(mu_);
+  controller_.NoteUnseenReader();
 }
 
 void View::ExpectNoOpens() {
@@ -88,6 +100,7 @@ View::Found View::Lookup(EntryId name, int32_t pid,
     BoundNames* const bound_names = binding.bound_names().get();
     const SampleId own = grouping.sample(name);
     if (bound_names != nullptr) bound_names->Bind(own);
+    live->setup->NoteLookup(name, reader, now);
     const EntryId shown = binding.Shown(name);
     const uint32_t ordinal = binding.OrdinalOf(own);
     // Lookups are noted by the sample whose node is looked up, because the
@@ -97,8 +110,11 @@ View::Found View::Lookup(EntryId name, int32_t pid,
     // A thread that was sent back opens what it is told now. That must not be
     // of the previous epoch.
     if (told == EpochLookups::Told::kNothing) continue;
-    return Found{shown, true, bound_names == nullptr,
-                 told == EpochLookups::Told::kForLong, ordinal};
+    // The thread may open what it opened a moment ago, in the pass before. That
+    // open must not be merged into the one before the boundary.
+    const bool lasts = told == EpochLookups::Told::kForLong;
+    if (!lasts && expects_reports_) reports_->Collect();
+    return Found{shown, true, bound_names == nullptr, lasts, ordinal};
   }
 }
 
@@ -201,7 +217,7 @@ absl::StatusOr<View::Prepared> View::Prepare(const ControlRequest& request) {
       prepared.setup,
       MakeViewSetup(request.config, now->dataset->shared_catalogue(), tools_,
                     now.get()));
-  RETURN_IF_ERROR(CheckOpens(*prepared.setup, sees_opens_, expects_reports_));
+  RETURN_IF_ERROR(CheckOpens(*prepared.setup, sees_opens_, suits_reports_));
   return prepared;
 }
 
@@ -218,8 +234,7 @@ absl::Status View::Install(Prepared prepared) {
     MutexLock lock(mu_);
     // Since it was prepared, the kernel may have begun to report opens.
     if (prepared.setup != nullptr) {
-      RETURN_IF_ERROR(
-          CheckOpens(*prepared.setup, sees_opens_, expects_reports_));
+      RETURN_IF_ERROR(CheckOpens(*prepared.setup, sees_opens_, suits_reports_));
     }
     asks_group = controller_.grouped() &&
                  (request.next_epoch || request.set_epoch.has_value());
@@ -330,11 +345,41 @@ absl::optional<SharedNames::Holder> View::HolderOf(EntryId file) const {
   return setup->shared->HolderOf(grouping.sample(file));
 }
 
+std::vector<EntryId> View::FilesOfShared(uint64_t sample) const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  const Grouping& grouping = setup->dataset->grouping();
+  std::vector<EntryId> files;
+  if (setup->shared == nullptr || sample >= grouping.sample_count()) {
+    return files;
+  }
+  for (uint32_t c = 0; c < grouping.columns(SampleId(sample)); ++c) {
+    files.push_back(grouping.member(SampleId(sample), c));
+  }
+  return files;
+}
+
+absl::optional<Supply::HeldBytes> View::TakeForOthers(uint64_t sample,
+                                                      uint64_t most) const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  if (setup->shared == nullptr || setup->supply == nullptr ||
+      sample >= setup->dataset->grouping().sample_count()) {
+    return absl::nullopt;
+  }
+  const auto holder = setup->shared->HolderOf(SampleId(sample));
+  if (!holder || !holder->self) return absl::nullopt;
+  return setup->supply->TakeForOthers(SampleId(sample), most);
+}
+
+uint64_t View::samples_shown() const {
+  const std::shared_ptr<const ViewSetup> setup = this->setup();
+  return setup->shared == nullptr ? 0 : setup->shared->shown();
+}
+
 absl::StatusOr<std::vector<uint64_t>> View::BindForOthers(
-    uint64_t binding, const std::vector<uint64_t>& names) const {
+    uint64_t binding, const std::vector<uint64_t>& names, bool ahead) const {
   const std::shared_ptr<const ViewSetup> setup = this->setup();
   if (setup->shared != nullptr) {
-    return setup->shared->BindForOthers(binding, names);
+    return setup->shared->BindForOthers(binding, names, ahead);
   }
   return absl::FailedPreconditionError("names are not shared");
 }

@@ -124,10 +124,17 @@ class View : private GroupedView {
   // `ordinal` is that of the opened name (Found::ordinal).
   OpenVerdict Open(EntryId file, int32_t pid, std::chrono::milliseconds now,
                    uint32_t ordinal = 0);
-  // From now on opens come by Parts::reports, and Open is called no more, but
-  // for opens that arrived before.
-  // Returns false, and does nothing, if what the view is to run needs requests.
-  bool ExpectReports();
+  // Opens are to come by reports: what needs requests is not installed from now
+  // on. Returns false, and does nothing, if something runs or waits that does.
+  bool PrepareReports();
+  // They will not come by reports after all.
+  void ForgoReports() { suits_reports_ = false; }
+  // After PrepareReports: from now on opens come by Parts::reports, and Open is
+  // called no more, but for opens that arrived before.
+  void ExpectReports();
+  // A process opens files, and no report tells of it: no boundary is certain
+  // while opens come by reports.
+  void NoteUnseenReader();
   // From now on Open is called no more. REQUIRES: !Parts::sees_opens.
   void ExpectNoOpens();
   // Counts the opens that have returned to their readers by monotonic time
@@ -194,9 +201,18 @@ class View : private GroupedView {
   // If the nodes of the job share the names: the node that has the file in its
   // memory. Empty if they do not.
   absl::optional<SharedNames::Holder> HolderOf(EntryId file) const;
+  // The files of a sample, in order, if the view shares its names. None if
+  // there is no such sample.
+  std::vector<EntryId> FilesOfShared(uint64_t sample) const;
+  // As Supply::TakeForOthers, if the view shares its names and this node owns
+  // the sample.
+  absl::optional<Supply::HeldBytes> TakeForOthers(uint64_t sample,
+                                                  uint64_t most) const;
+  // As SharedNames::shown. 0 if nothing is shared.
+  uint64_t samples_shown() const;
   // As SharedNames::BindForOthers. FailedPrecondition if nothing is shared.
   absl::StatusOr<std::vector<uint64_t>> BindForOthers(
-      uint64_t binding, const std::vector<uint64_t>& names) const;
+      uint64_t binding, const std::vector<uint64_t>& names, bool ahead) const;
 
  private:
   bool IsGrouped() const override;
@@ -227,13 +243,16 @@ class View : private GroupedView {
   Ledger* const ledger_;
   EpochGroup* const group_;
   const bool sees_opens_;
+  OpenReports* const reports_;  // may be null
 
   // Self-synchronised.
   LiveEpochs live_;  // published with mu_ held
   KernelNotifier notifier_;
   mutable MixingCache mixing_;
   mutable FixedEpochs fixed_;
+  std::atomic<bool> suits_reports_{false};  // all that runs or waits
   std::atomic<bool> expects_reports_{false};
+  std::atomic<bool> has_unseen_{false};  // readers
 
   mutable Mutex mu_;
   EpochController controller_ ABSL_GUARDED_BY(mu_);

@@ -15,6 +15,7 @@
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
+#include "core/sampler/name_foresight.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "xxhash.h"
 
@@ -90,25 +91,47 @@ void MakeSharedNames(const SetupTools& tools, ViewSetup& setup) {
                   SharedNames::Answer answer) {
     ask(path, question, within, std::move(answer));
   };
+  if (tools.names_begin) {
+    parts.begins = [begins = tools.names_begin, path = setup.config.path](
+                       uint64_t binding) { begins(path, binding); };
+  }
   parts.waits = tools.waits;
   setup.shared = std::make_shared<SharedNames>(std::move(parts));
+  if (!tools.foresight) return;
+  setup.foresight = tools.foresight(
+      setup.dataset, [names = std::weak_ptr<SharedNames>(setup.shared)](
+                         const std::vector<SampleId>& next) {
+        if (const auto shared = names.lock()) shared->AskAhead(next);
+      });
+}
+
+// Nodes that bind names by what is in their own memory, and share none, would
+// show a sample several times or not at all.
+absl::Status CheckNodes(const SetupTools& tools, const ViewSetup& setup) {
+  const absl::optional<NodeShare>& nodes = setup.config.nodes;
+  if (!IsReactive(setup) || SharesNames(tools, setup)) return absl::OkStatus();
+  const bool is_alone = nodes && nodes->count == 1;
+  std::string why;
+  if (nodes && !is_alone) {
+    why = absl::StrCat("nodes = ", nodes->number, "/", nodes->count);
+  } else if (tools.ask && !is_alone) {
+    why = "peers";
+  } else {
+    return absl::OkStatus();
+  }
+  const absl::string_view instead = setup.policy->instead_on_nodes();
+  return absl::InvalidArgumentError(
+      absl::StrCat(why, ": policy = ", setup.policy->name(),
+                   " binds names by what is in one node's memory, so a "
+                   "sample might come on several nodes or on none",
+                   instead.empty() ? "" : "; policy = ", instead,
+                   instead.empty() ? "" : " binds alike on all"));
 }
 
 absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
   if (!WantsSupply(tools, setup)) return absl::OkStatus();
-  const absl::optional<NodeShare>& nodes = setup.config.nodes;
-  if (IsReactive(setup) && nodes && nodes->count > 1 &&
-      !SharesNames(tools, setup)) {
-    const absl::string_view instead = setup.policy->instead_on_nodes();
-    return absl::InvalidArgumentError(
-        absl::StrCat("nodes = ", nodes->number, "/", nodes->count,
-                     ": policy = ", setup.policy->name(),
-                     " binds names by what is in one node's memory, so a "
-                     "sample might come on several nodes or on none",
-                     instead.empty() ? "" : "; policy = ", instead,
-                     instead.empty() ? "" : " binds alike on all"));
-  }
+  RETURN_IF_ERROR(CheckNodes(tools, setup));
   if (reuse != nullptr && reuse->supply != nullptr &&
       reuse->policy->name() == setup.policy->name() &&
       reuse->options_hash == setup.options_hash &&
@@ -116,6 +139,7 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
       SameKeys(tools, *reuse, setup)) {
     setup.supply = reuse->supply;
     setup.shared = reuse->shared;
+    setup.foresight = reuse->foresight;
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(setup.supply, tools.supply(setup.config, setup.dataset,
@@ -262,10 +286,23 @@ bool EndsByOpens(const ViewSetup& setup, bool records) {
          setup.config.epoch_advance == Advance::kAuto;
 }
 
+bool SwitchesInPass(const ViewSetup& now, const ViewSetup& next) {
+  // Ranks of a directory are the order of its epoch.
+  return !ShowsEpochs(now) && !ShowsEpochs(next) &&
+         now.config.layout != Layout::kRanked &&
+         now.config.epoch_advance == Advance::kAuto &&
+         next.config.epoch_advance == Advance::kAuto;
+}
+
 std::shared_ptr<ContentProvider> ViewSetup::provider() const {
   if (supply != nullptr) return supply;
   if (prefetcher != nullptr) return prefetcher;
   return ahead;
+}
+
+void ViewSetup::NoteLookup(EntryId name, uint32_t reader,
+                           std::chrono::milliseconds now) const {
+  if (foresight != nullptr) foresight->OnLookup(name, reader, now);
 }
 
 void ViewSetup::NoteOpen(EntryId file, uint32_t reader,

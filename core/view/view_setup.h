@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/base/files/reach.h"
@@ -30,6 +31,7 @@
 
 namespace shufflefs {
 
+class NameForesight;      // core/sampler/name_foresight.h
 class SamplerPrefetcher;  // core/sampler/sampler_prefetcher.h
 
 struct ResolvedPolicy {
@@ -106,6 +108,12 @@ using NameAsker = std::function<void(
     const std::string& path, const SharedNames::Question& question,
     std::chrono::milliseconds within, SharedNames::Answer answer)>;
 
+// Makes what predicts the names that are looked up next; `ask` is told them.
+// Returns null if there is no memory for their samples.
+using NameForesightMaker = std::function<std::shared_ptr<NameForesight>(
+    std::shared_ptr<const Dataset> dataset,
+    std::function<void(const std::vector<SampleId>&)> ask)>;
+
 // The tools that make a setup.
 struct SetupTools {
   PolicyTable policies;  // outlives what is made
@@ -116,7 +124,10 @@ struct SetupTools {
   ReadAheadMaker ahead;
   SamplerPrefetcherMaker prefetcher;
   RecordsMaker records;
-  NameAsker ask;  // empty if the job has no other nodes
+  NameAsker ask;                 // empty if the job has no other nodes
+  NameForesightMaker foresight;  // goes with `ask`; may be empty
+  // As SharedNames::Parts::begins, of the view at `path`. Goes with `ask`.
+  std::function<void(const std::string& path, uint64_t binding)> names_begin;
   // As SharedNames::Parts::waits.
   std::function<void()> waits;
   PathReach reach;  // opens the groups file; may be empty
@@ -137,6 +148,8 @@ struct ViewSetup {
   std::shared_ptr<Supply> supply;
   // Not null if names are bound on demand together with other nodes.
   std::shared_ptr<SharedNames> shared;
+  // Not null if their owners are asked ahead of the lookups.
+  std::shared_ptr<NameForesight> foresight;
   // Not null if orders that are known in advance are read ahead.
   std::shared_ptr<ReadAhead> ahead;
   // Not null if orders are predicted and read ahead. Then each name shows its
@@ -149,6 +162,9 @@ struct ViewSetup {
 
   // Returns what answers reads of samples. Null: the source does.
   std::shared_ptr<ContentProvider> provider() const;
+  // Thread `reader` (0 = hidden) has looked `name` up.
+  void NoteLookup(EntryId name, uint32_t reader,
+                  std::chrono::milliseconds now) const;
   // Thread `reader` (0 = hidden) has opened `file`.
   void NoteOpen(EntryId file, uint32_t reader,
                 std::chrono::milliseconds now) const;
@@ -183,6 +199,11 @@ bool PassesOfRecordsCount(const ViewSetup& setup);
 ReadBefore ReadBeforeOf(const FilesRead& read, const ViewSetup& setup);
 // Returns whether an open may begin an epoch. `records`: some are shuffled.
 bool EndsByOpens(const ViewSetup& setup, bool records);
+
+// Returns whether a switch from `now` to `next` takes effect within a pass:
+// names and records are the same in all epochs of both, and no open shows where
+// a pass ends.
+bool SwitchesInPass(const ViewSetup& now, const ViewSetup& next);
 
 // Returns a hash that differs between configurations that bind names
 // differently, apart from the policy's name, the seed and `substitute`. The

@@ -76,6 +76,7 @@ EpochToken View::Token() const {
     saved = controller_.Save();
   }
   EpochToken token = std::move(saved.token);
+  if (saved.whole) token.whole = WholeOf(*saved.whole, *saved.setup);
   if (!saved.opened) return token;
   const std::vector<uint64_t>& names = *saved.opened;
   // Names that were read keep their sample for the rest of the epoch.
@@ -96,8 +97,9 @@ absl::StatusOr<bool> View::GoesOnWith(EpochToken& token) {
     return TokenRefused("the dataset has changed since it was saved");
   }
   RETURN_IF_ERROR(FindPairs(ledger_, now->config.path, token));
+  WholeFiles whole = WholeFilesOf(token, *now);
   MutexLock lock(mu_);
-  return controller_.GoesOnWith(token);
+  return controller_.GoesOnWith(token, std::move(whole));
 }
 
 absl::Status View::Restore(Prepared prepared, const EpochToken& token) {

@@ -26,20 +26,37 @@ void CountDown(absl::flat_hash_map<uint64_t, size_t>& counts, uint64_t nodeid) {
 BackingFiles::BackingFiles(Parts parts)
     : parts_(std::move(parts)), worker_("sfs-backing", 1) {}
 
-void BackingFiles::Open(uint64_t nodeid, bool wanted,
-                        std::function<void(const Opened&)> done) {
+void BackingFiles::Open(uint64_t nodeid, bool wanted, Done done) {
   absl::optional<Opened> opened;
   {
     MutexLock lock(mu_);
     opened = OpenNow(nodeid, wanted);
     if (!opened) ++awaited_[nodeid];
   }
-  if (opened) return done(*opened);
+  if (opened) return done(Checked(nodeid, *opened));
   worker_.Post(
       [this, nodeid, wanted, done = std::move(done)](const absl::Status& turn) {
         done(OpenLater(nodeid, wanted && turn.ok()));
       },
       /*urgent=*/false);
+}
+
+// A file that somebody has open may have lost a permission since, or its name.
+// The daemon cannot find that out at a read: reads of this inode are the
+// kernel's. So the open fails.
+absl::StatusOr<BackingFiles::Opened> BackingFiles::Checked(
+    uint64_t nodeid, const Opened& opened) {
+  if (opened.handle == 0) return opened;
+  std::shared_ptr<File> file;
+  {
+    MutexLock lock(mu_);
+    file = files_.at(opened.handle);  // it is open by this descriptor
+  }
+  absl::Status same = parts_.check(nodeid, file->fd.get());
+  if (same.ok()) return opened;
+  file.reset();
+  Close(nodeid, opened.handle);
+  return same;
 }
 
 absl::optional<BackingFiles::Opened> BackingFiles::OpenNow(uint64_t nodeid,
@@ -66,23 +83,26 @@ bool BackingFiles::MayAdd(uint64_t nodeid) const {
          files_.size() < parts_.most;
 }
 
-BackingFiles::Opened BackingFiles::OpenLater(uint64_t nodeid, bool wanted) {
-  {
-    MutexLock lock(mu_);
-    absl::optional<Opened> opened = Join(nodeid);
-    if (!opened && !(wanted && MayAdd(nodeid))) {
-      ++plain_[nodeid];
-      opened = Opened{};
-    }
-    if (opened) {
-      CountDown(awaited_, nodeid);
-      return *opened;
-    }
+absl::StatusOr<BackingFiles::Opened> BackingFiles::OpenLater(uint64_t nodeid,
+                                                             bool wanted) {
+  if (const absl::optional<Opened> opened = JoinLater(nodeid, wanted)) {
+    return Checked(nodeid, *opened);
   }
   absl::StatusOr<std::shared_ptr<File>> file = Add(nodeid);
   MutexLock lock(mu_);
   CountDown(awaited_, nodeid);
   return Insert(std::move(file), nodeid);
+}
+
+absl::optional<BackingFiles::Opened> BackingFiles::JoinLater(uint64_t nodeid,
+                                                             bool wanted) {
+  MutexLock lock(mu_);
+  absl::optional<Opened> opened = Join(nodeid);
+  if (!opened && wanted && MayAdd(nodeid)) return absl::nullopt;
+  CountDown(awaited_, nodeid);
+  if (opened) return opened;
+  ++plain_[nodeid];
+  return Opened{};
 }
 
 absl::StatusOr<std::shared_ptr<BackingFiles::File>> BackingFiles::Add(

@@ -40,6 +40,10 @@ class BackingFiles {
     // Opens the file that a node shows, with a lease. May block on the source.
     // An error is no failure: the daemon then answers the reads.
     std::function<absl::StatusOr<UniqueFd>(uint64_t nodeid)> open;
+    // Returns whether a further descriptor of the node may have this file,
+    // which `open` returned. Called without a lock, for each such descriptor.
+    // The file is open, so its answer waits for no device.
+    std::function<absl::Status(uint64_t nodeid, int fd)> check;
     // Registers a file with the kernel. Returns its id there, from 1.
     std::function<absl::StatusOr<int32_t>(int fd)> add;
     std::function<void(int32_t backing_id)> remove;
@@ -59,10 +63,10 @@ class BackingFiles {
     uint64_t handle = 0;
   };
   // A descriptor of `nodeid` is being opened. `wanted`: the kernel is to read
-  // the file if it may. `done` is called once, now or on another thread. Close
-  // undoes each call.
-  void Open(uint64_t nodeid, bool wanted,
-            std::function<void(const Opened&)> done);
+  // the file if it may. `done` is called once, now or on another thread. With
+  // an error of `check`: then nothing was opened. Close undoes each other call.
+  using Done = std::function<void(const absl::StatusOr<Opened>&)>;
+  void Open(uint64_t nodeid, bool wanted, Done done);
   // Does nothing if the node was not opened.
   void Close(uint64_t nodeid, uint64_t handle);
 
@@ -88,13 +92,15 @@ class BackingFiles {
     bool is_cut_off = false;
   };
 
+  absl::StatusOr<Opened> Checked(uint64_t nodeid, const Opened& opened);
   absl::optional<Opened> OpenNow(uint64_t nodeid, bool wanted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::optional<Opened> Join(uint64_t nodeid)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool MayAdd(uint64_t nodeid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // On the worker's thread.
-  Opened OpenLater(uint64_t nodeid, bool wanted);
+  absl::StatusOr<Opened> OpenLater(uint64_t nodeid, bool wanted);
+  absl::optional<Opened> JoinLater(uint64_t nodeid, bool wanted);
   absl::StatusOr<std::shared_ptr<File>> Add(uint64_t nodeid);
   Opened Insert(absl::StatusOr<std::shared_ptr<File>> file, uint64_t nodeid)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -147,7 +147,7 @@ absl::StatusOr<NodeReply> ControlDir::MakeSnapshot(ControlFile file, int view) {
   snapshot->made_ns = NowNs();
   snapshot->references = 1;
   MutexLock lock(mu_);
-  const Node node{NodeKind::kControlFile, 0, 0, next_++};
+  const Node node{NodeKind::kControlFile, 0, 0, fresh_ids_.Next(snapshots_)};
   snapshots_[node.id] = snapshot;
   return NodeReply{PackNode(node), FileStat(node, *snapshot), 0, kForLife};
 }

@@ -22,6 +22,7 @@
 #include "core/engine/served_dataset.h"
 #include "fs/control/control_files.h"
 #include "fs/model/dir_handle.h"
+#include "fs/model/fresh_ids.h"
 #include "fs/model/node_id.h"
 #include "fs/model/reply_types.h"
 #include "fs/tree/tree.h"
@@ -88,7 +89,7 @@ class ControlDir {
   Tree* tree_ ABSL_GUARDED_BY(mu_) = nullptr;
   absl::flat_hash_map<uint32_t, std::shared_ptr<Snapshot>> snapshots_
       ABSL_GUARDED_BY(mu_);
-  uint32_t next_ ABSL_GUARDED_BY(mu_) = 1;
+  FreshIds fresh_ids_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

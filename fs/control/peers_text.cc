@@ -55,6 +55,13 @@ constexpr OwnRow kOwnRows[] = {
      "reads of what this node keeps", &PeersStatus::reads_from_memory},
     {"shufflefs_peers_reads_from_source_total", "counter",
      "reads that needed the source", &PeersStatus::reads_from_source},
+    {"shufflefs_peers_name_requests_total", "counter",
+     "questions to peers about names", &PeersStatus::name_requests},
+    {"shufflefs_peers_byte_requests_total", "counter",
+     "requests to peers for parts of files", &PeersStatus::byte_requests},
+    {"shufflefs_peers_samples_shown_total", "counter",
+     "samples that this node showed first, where the nodes share the names",
+     &PeersStatus::samples_shown},
 };
 
 void AppendHead(const char* name, const char* help, const char* type,
@@ -92,6 +99,10 @@ nlohmann::ordered_json PeersJson(const PeersStatus& peers) {
   json["reads_from_memory"] = peers.reads_from_memory;
   json["bytes_from_memory"] = peers.bytes_from_memory;
   json["reads_from_source"] = peers.reads_from_source;
+  json["reads_sent_ahead"] = peers.reads_sent_ahead;
+  json["name_requests"] = peers.name_requests;
+  json["byte_requests"] = peers.byte_requests;
+  json["samples_shown"] = peers.samples_shown;
   return json;
 }
 

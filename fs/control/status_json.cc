@@ -136,12 +136,23 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
         {{"path", Utf8(each.path)}, {"why", Utf8(each.why)}});
   }
   std::vector<std::string> warnings = report.warnings;
-  if (records.containers->index_was_read() &&
-      config.epoch_advance == Advance::kAuto) {
-    warnings.push_back(
-        "an index of offsets was read, whose places are those of one epoch: no "
-        "pass over containers begins the next; use `control`, or name epochs "
-        "by path");
+  if (config.epoch_advance != Advance::kAuto) return warnings;
+  const ContainerSet& containers = *records.containers;
+  const uint32_t by_hand = containers.by_hand();
+  for (const auto& [stays, why] :
+       {std::pair((by_hand & ContainerSet::kIndexWasRead) != 0,
+                  "an index of offsets was read, whose places are those of one "
+                  "epoch"),
+        std::pair((by_hand & ContainerSet::kPositionsKept) != 0,
+                  "a reader opens containers for single records, whose places "
+                  "are those of one epoch"),
+        std::pair(containers.HasAligned(),
+                  "aligned containers must be read in one epoch")}) {
+    if (!stays) continue;
+    warnings.push_back(absl::StrCat(
+        why,
+        ": no pass over containers begins the next; use `control`, or "
+        "name epochs by path"));
   }
   return warnings;
 }

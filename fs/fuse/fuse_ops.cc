@@ -145,11 +145,12 @@ void Open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
     ReplyOpen(req, reply, BackingFiles::Opened());
     return;
   }
+  using Opened = absl::StatusOr<BackingFiles::Opened>;
   backing->Open(ino, reply->reads == ReadBy::kKernel,
-                [=, reply = *reply](const BackingFiles::Opened& opened) {
+                [=, reply = *reply](const Opened& opened) {
                   static_cast<void>(timer);
                   const bool heard = ReplyOpen(req, reply, opened);
-                  if (!heard) backing->Close(ino, opened.handle);
+                  if (!heard) backing->Close(ino, opened->handle);
                 });
 }
 

@@ -53,18 +53,18 @@ void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply) {
 }
 
 bool ReplyOpen(fuse_req_t req, const absl::StatusOr<OpenReply>& reply,
-               const BackingFiles::Opened& opened) {
-  if (!reply.ok()) {
-    ReplyError(req, "open", reply.status());
+               const absl::StatusOr<BackingFiles::Opened>& opened) {
+  if (!reply.ok() || !opened.ok()) {
+    ReplyError(req, "open", reply.ok() ? opened.status() : reply.status());
     return true;
   }
   if (reply->stale || reply->unseen) {
     return fuse_reply_err(req, reply->stale ? ESTALE : ENOSYS) == 0;
   }
-  if (opened.backing_id != 0) {
+  if (opened->backing_id != 0) {
     Context(req).metrics->Add(Counter::kBackedOpens);
     Context(req).metrics->Add(Counter::kBackedBytes, reply->bytes);
-    const auto answer = BackedOpenAnswer(opened.handle, opened.backing_id);
+    const auto answer = BackedOpenAnswer(opened->handle, opened->backing_id);
     return fuse_reply_buf(req, answer.data(), answer.size()) == 0;
   }
   fuse_file_info info = {};

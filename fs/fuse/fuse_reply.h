@@ -19,9 +19,10 @@ void ReplyError(fuse_req_t req, const char* operation,
 fuse_entry_param EntryParam(const FuseContext& context, const NodeReply& reply);
 void ReplyEntry(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
 void ReplyAttributes(fuse_req_t req, const absl::StatusOr<NodeReply>& reply);
-// Returns false if nobody waits for the answer any more. Then no RELEASE comes.
+// Returns false if the file was opened and nobody waits for the answer any
+// more. Then no RELEASE comes.
 bool ReplyOpen(fuse_req_t req, const absl::StatusOr<OpenReply>& reply,
-               const BackingFiles::Opened& opened);
+               const absl::StatusOr<BackingFiles::Opened>& opened);
 // The same once the size is known: at once, or on the thread that determines
 // it.
 void ReplyAttributesWhenSized(fuse_req_t req, absl::StatusOr<NodeReply> reply);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "core/source/file_check.h"
 #include "fs/filesystem.h"
 #include "fs/fuse/backing_wire.h"
 
@@ -63,6 +64,11 @@ BackingFiles* KernelBacking::Begin(std::shared_ptr<const Catalogue> catalogue) {
   files.most = MostFiles();
   files.open = [this, catalogue](uint64_t nodeid) {
     return source_->Open(*catalogue, Filesystem::FileOf(nodeid));
+  };
+  files.check = [catalogue](uint64_t nodeid, int fd) {
+    const EntryId file = Filesystem::FileOf(nodeid);
+    const absl::Status same = CheckUnchanged(fd, catalogue->attributes(file));
+    return same.ok() ? same : Annotate(same, catalogue->path(file));
   };
   // The kernel keeps what it is given for as long as readers have the file
   // open. So it gets a descriptor without the lease: after a kill of the daemon

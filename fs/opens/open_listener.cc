@@ -33,15 +33,6 @@ constexpr std::chrono::microseconds kCollectToLearn(4000);
 // After so many collections without a report it sleeps.
 constexpr int kEmptyReads = 10;
 
-bool HasFiles(const Catalogue& catalogue, DirId dir) {
-  for (uint32_t k = 0; k < catalogue.dir_size(dir); ++k) {
-    if (catalogue.kind(catalogue.in_source_order(dir, k)) == EntryKind::kFile) {
-      return true;
-    }
-  }
-  return false;
-}
-
 // Directories of the mount that show files. A ranked view has one, whatever the
 // source has below it.
 std::vector<DirId> DirsWithFiles(const ServedDataset& served) {
@@ -54,7 +45,7 @@ std::vector<DirId> DirsWithFiles(const ServedDataset& served) {
     const std::shared_ptr<const ViewSetup> setup = view->setup();
     const bool shows = setup->config.layout == Layout::kRanked
                            ? dir == setup->dataset->root()
-                           : HasFiles(catalogue, dir);
+                           : catalogue.has_files(dir);
     if (shows) dirs.push_back(dir);
   }
   return dirs;
@@ -141,6 +132,11 @@ OpenReports::Taken OpenListener::Take(uint32_t view) {
   if (view >= taken_.size()) return {};
   Fetch();
   return std::exchange(taken_[view], {});
+}
+
+void OpenListener::Collect() {
+  MutexLock lock(mu_);
+  if (served_ != nullptr) Fetch();
 }
 
 void OpenListener::Fetch() {

@@ -63,6 +63,7 @@ class OpenListener : public OpenReports {
   void Stop();
 
   Taken Take(uint32_t view) override ABSL_LOCKS_EXCLUDED(mu_);
+  void Collect() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   OpenListener(UniqueFd group, UniqueFd stop, const Options& options);

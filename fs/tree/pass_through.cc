@@ -32,6 +32,10 @@ bool IsSame(const FileAttributes& known, const FileAttributes& now) {
              : now.identity() == known.identity();
 }
 
+absl::Status Gone(absl::string_view path) {
+  return ErrnoStatus(ESTALE, absl::StrCat(path, ": moved or replaced"));
+}
+
 }  // namespace
 
 PassThrough::PassThrough(const SourceDir& source, bool serves_others)
@@ -67,27 +71,26 @@ std::string PassThrough::Path(uint32_t id) const {
 
 absl::StatusOr<PassThrough::Found> PassThrough::Lookup(uint32_t parent,
                                                        absl::string_view name) {
-  const std::string dir = Path(parent);
-  const std::string path =
-      dir.empty() ? std::string(name) : absl::StrCat(dir, "/", name);
+  ASSIGN_OR_RETURN(const UniqueFd dir, OpenDir(parent, O_PATH));
+  ASSIGN_OR_RETURN(const UniqueFd held, source_.HoldIn(dir, name));
   ASSIGN_OR_RETURN(const RightsNow now,
-                   ReadRights(source_, path, serves_others_));
+                   ReadRights(source_, held, serves_others_));
   const FileAttributes looked = KnownOf(now.source);
   MutexLock lock(mu_);
   auto [slot, fresh] =
-      ids_.try_emplace(std::make_pair(parent, std::string(name)), next_);
+      ids_.try_emplace(std::make_pair(parent, std::string(name)), 0);
   if (!fresh) {
     Entry& known = entries_[slot->second];
     if (IsSame(known.known, looked)) {
       ++known.references;
       return Found{slot->second, Shown(now)};
     }
-    slot->second = next_;  // another file has the name now
+    // Another file has the name now.
   }
-  Entry& entry = entries_[next_];
-  entry = Entry{parent, std::string(name), 1, looked};
+  const uint32_t id = slot->second = fresh_ids_.Next(entries_);
+  entries_[id] = Entry{parent, std::string(name), 1, looked};
   ++entries_[parent].references;  // a child needs its parent's name
-  return Found{next_++, Shown(now)};
+  return Found{id, Shown(now)};
 }
 
 void PassThrough::Forget(uint32_t id, uint64_t count) {
@@ -114,13 +117,44 @@ absl::StatusOr<PassThrough::Place> PassThrough::PlaceOf(uint32_t id) const {
   return Place{PathLocked(id), found->second.known};
 }
 
+absl::StatusOr<UniqueFd> PassThrough::Reach(const Place& place,
+                                            int flags) const {
+  absl::StatusOr<UniqueFd> fd = source_.Open(place.path, flags);
+  if (fd.ok()) return fd;
+  switch (ErrnoOf(fd.status()).value_or(0)) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+      return Gone(place.path);
+    default:
+      return fd;
+  }
+}
+
+absl::Status PassThrough::CheckSame(const Place& place,
+                                    const struct stat& now) const {
+  // The root is no path.
+  if (place.path.empty() || IsSameInode(place.known, KnownOf(now))) {
+    return absl::OkStatus();
+  }
+  return Gone(place.path);
+}
+
+absl::StatusOr<UniqueFd> PassThrough::OpenDir(uint32_t id, int flags) const {
+  ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
+  ASSIGN_OR_RETURN(UniqueFd dir, Reach(place, flags | O_DIRECTORY));
+  struct stat now;
+  if (fstat(dir.get(), &now) != 0) return ErrnoStatus(errno, place.path);
+  RETURN_IF_ERROR(CheckSame(place, now));
+  return dir;
+}
+
 absl::StatusOr<struct stat> PassThrough::Stat(uint32_t id) const {
   ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
+  ASSIGN_OR_RETURN(const UniqueFd held, Reach(place, O_PATH | O_NOFOLLOW));
   ASSIGN_OR_RETURN(const RightsNow now,
-                   ReadRights(source_, place.path, serves_others_));
-  if (id != 0 && !IsSameInode(place.known, KnownOf(now.source))) {
-    return ErrnoStatus(ESTALE, absl::StrCat(place.path, ": changed"));
-  }
+                   ReadRights(source_, held, serves_others_));
+  RETURN_IF_ERROR(CheckSame(place, now.source));
   return Shown(now);
 }
 
@@ -168,10 +202,9 @@ std::unique_ptr<DirHandle> PassThrough::List(uint32_t id) const {
 }
 
 absl::StatusOr<std::vector<DirEntry>> PassThrough::Names(uint32_t id) const {
-  const std::string path = Path(id);
-  ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(path, O_RDONLY | O_DIRECTORY));
+  ASSIGN_OR_RETURN(UniqueFd fd, OpenDir(id, O_RDONLY));
   DIR* dir = fdopendir(fd.get());
-  if (dir == nullptr) return ErrnoStatus(errno, path);
+  if (dir == nullptr) return ErrnoStatus(errno, Path(id));
   static_cast<void>(fd.release());  // closedir closes it
   std::vector<DirEntry> entries;
   errno = 0;
@@ -182,19 +215,22 @@ absl::StatusOr<std::vector<DirEntry>> PassThrough::Names(uint32_t id) const {
   }
   const int error = errno;
   closedir(dir);
-  if (error != 0) return ErrnoStatus(error, path);
+  if (error != 0) return ErrnoStatus(error, Path(id));
   return entries;
 }
 
 absl::StatusOr<std::string> PassThrough::ReadLink(uint32_t id) const {
-  return source_.ReadLink(Path(id));
+  ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
+  ASSIGN_OR_RETURN(SourceDir::Link link, source_.ReadLink(place.path));
+  RETURN_IF_ERROR(CheckSame(place, link.attributes));
+  return std::move(link.target);
 }
 
 absl::StatusOr<size_t> PassThrough::Read(uint32_t id, uint64_t offset,
                                          absl::Span<char> out) const {
   ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
   reads_.NoteUse(place.path);
-  ASSIGN_OR_RETURN(UniqueFd fd, source_.Open(place.path, O_RDONLY));
+  ASSIGN_OR_RETURN(UniqueFd fd, Reach(place, O_RDONLY));
   // Checked before the read, because the file may not be readable, and after
   // it, because the file may have been written meanwhile.
   absl::Status same = CheckUnchanged(fd.get(), place.known);

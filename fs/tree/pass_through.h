@@ -21,6 +21,7 @@
 #include "core/source/posix_acl.h"
 #include "core/source/source_dir.h"
 #include "fs/model/dir_handle.h"
+#include "fs/model/fresh_ids.h"
 #include "fs/tree/passed_reads.h"
 
 namespace shufflefs {
@@ -38,21 +39,28 @@ class PassThrough {
   // by the access control lists.
   PassThrough(const SourceDir& source, bool serves_others);
 
+  // A node, and where it was found.
+  struct Place {
+    std::string path;  // relative to the source; "" for the root
+    FileAttributes known;
+  };
+
+  // All calls below return ESTALE if the node's path, which its owner may
+  // change, leads to another file by now. The kernel has checked the rights of
+  // this one.
   absl::StatusOr<Found> Lookup(uint32_t parent, absl::string_view name);
   void Forget(uint32_t id, uint64_t count);
 
-  // ESTALE if the path leads to another file by now.
   absl::StatusOr<struct stat> Stat(uint32_t id) const;
   // Does not ask the source: DirHandle::Load does. This object outlives the
   // handle.
   std::unique_ptr<DirHandle> List(uint32_t id) const;
   absl::StatusOr<std::string> ReadLink(uint32_t id) const;
-  // ESTALE if the path leads to another file by now, or if this one changed. So
-  // a descriptor never mixes bytes of two states of a file.
+  // ESTALE also if the file changed. So a descriptor never mixes bytes of two
+  // states of it.
   absl::StatusOr<size_t> Read(uint32_t id, uint64_t offset,
                               absl::Span<char> out) const;
-  // Relative to the source; "" for the root.
-  std::string Path(uint32_t id) const;
+  absl::StatusOr<Place> PlaceOf(uint32_t id) const;
   // Knows what was read, and is told of opens.
   PassedReads& reads() { return reads_; }
   void NoteUse(uint32_t id) { reads_.NoteUse(Path(id)); }
@@ -65,16 +73,16 @@ class PassThrough {
     uint64_t references = 0;
     FileAttributes known;
   };
-  // The known attributes of a node, and its path.
-  struct Place {
-    std::string path;
-    FileAttributes known;
-  };
-  absl::StatusOr<Place> PlaceOf(uint32_t id) const;
+  std::string Path(uint32_t id) const;
   std::string PathLocked(uint32_t id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   class Listing;
   absl::StatusOr<std::vector<DirEntry>> Names(uint32_t id) const;
+  // Opens what the path of a node leads to.
+  absl::StatusOr<UniqueFd> Reach(const Place& place, int flags) const;
+  // The directory itself.
+  absl::StatusOr<UniqueFd> OpenDir(uint32_t id, int flags) const;
+  absl::Status CheckSame(const Place& place, const struct stat& now) const;
   FileAttributes KnownOf(const struct stat& st) const;
   // Limited by the access control list.
   static struct stat Shown(RightsNow now);
@@ -88,7 +96,7 @@ class PassThrough {
   absl::flat_hash_map<uint32_t, Entry> entries_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<std::pair<uint32_t, std::string>, uint32_t> ids_
       ABSL_GUARDED_BY(mu_);
-  uint32_t next_ ABSL_GUARDED_BY(mu_) = 1;
+  FreshIds fresh_ids_ ABSL_GUARDED_BY(mu_);
 
   mutable PassedReads reads_;  // self-synchronised
 };

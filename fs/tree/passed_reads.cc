@@ -4,6 +4,14 @@
 #include <utility>
 
 namespace shufflefs {
+namespace {
+
+// Before the catalogue is ready nobody asks who a reader is.
+PassTracker::OpenIs OpenHidden(RecordEpoch& records, EntryId file) {
+  return records.Open(file, PassReader{}, [](uint32_t) { return false; });
+}
+
+}  // namespace
 
 void PassedReads::NoteUse(const std::string& path) {
   MutexLock lock(mu_);
@@ -23,7 +31,7 @@ void PassedReads::NoteOpen(uint32_t id, const std::string& path) {
   MutexLock lock(mu_);
   if (served_ != nullptr) {
     const absl::optional<Target> target = TargetOf(path);
-    if (!target || target->records->Open(target->file, /*reader=*/0) !=
+    if (!target || OpenHidden(*target->records, target->file) !=
                        PassTracker::OpenIs::kOfThisPass) {
       return;
     }
@@ -99,13 +107,13 @@ void PassedReads::Begin(const ServedDataset& served) {
   for (const auto& [path, file] : files_) {
     const absl::optional<Target> target = TargetOf(path);
     if (!target || !file.was_opened) continue;
-    target->records->Open(target->file, /*reader=*/0);
+    OpenHidden(*target->records, target->file);
     target->records->Close(target->file);
   }
   for (const auto& [id, node] : open_) {
     const absl::optional<Target> target = TargetOf(node.path);
     for (uint64_t i = 0; target && i < node.open; ++i) {
-      target->records->Open(target->file, /*reader=*/0);
+      OpenHidden(*target->records, target->file);
     }
   }
   for (const auto& [path, file] : files_) {

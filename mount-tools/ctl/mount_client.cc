@@ -20,6 +20,7 @@
 #include "core/base/status.h"
 #include "fs/fuse/mount_point.h"
 #include "mount-tools/config/paths.h"
+#include "mount-tools/ctl/control_file.h"
 
 namespace shufflefs {
 namespace {
@@ -141,9 +142,13 @@ std::string MountClient::Root() const {
   return absl::StrCat(mountpoint_ == "/" ? "" : mountpoint_, "/.shufflefs");
 }
 
+std::string MountClient::NameOf(absl::string_view file) const {
+  if (view_.empty()) return absl::StrCat(".shufflefs/", file);
+  return absl::StrCat(".shufflefs/view/", view_, "/", file);
+}
+
 std::string MountClient::PathOf(absl::string_view file) const {
-  if (view_.empty()) return absl::StrCat(Root(), "/", file);
-  return absl::StrCat(Root(), "/view/", view_, "/", file);
+  return absl::StrCat(mountpoint_ == "/" ? "" : mountpoint_, "/", NameOf(file));
 }
 
 absl::StatusOr<std::string> MountClient::Read(absl::string_view file) const {
@@ -155,9 +160,10 @@ absl::StatusOr<std::string> MountClient::Read(absl::string_view file) const {
 absl::Status MountClient::Copy(absl::string_view file,
                                std::ostream& out) const {
   const std::string path = PathOf(file);
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) {
-    const int error = errno;
+  const absl::StatusOr<UniqueFd> fd =
+      OpenControlFile(mountpoint_, NameOf(file), O_RDONLY);
+  if (!fd.ok()) {
+    const int error = ErrnoOf(fd.status()).value_or(0);
     if (error == ENOENT && !view_.empty() && ExistsAsDirectory(Root())) {
       return absl::NotFoundError(
           absl::StrCat(mountpoint_, ": there is no view \"", view_,
@@ -167,11 +173,11 @@ absl::Status MountClient::Copy(absl::string_view file,
       return absl::NotFoundError(absl::StrCat(
           mountpoint_, ": has several views; choose one with --view"));
     }
-    return Refused(error, path);
+    return Refused(fd.status(), path);
   }
   std::vector<char> buffer(size_t{1} << 18);
   while (true) {
-    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
+    const ssize_t got = read(fd->get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoStatus(errno, path);
     if (got == 0) return absl::OkStatus();
@@ -190,11 +196,17 @@ absl::Status MountClient::WriteToken(absl::string_view text) const {
   return Write("token", text);
 }
 
-absl::Status MountClient::Refused(int error, const std::string& path) const {
-  const absl::Status refused = ErrnoStatus(error, path);
+absl::Status MountClient::Refused(const absl::Status& refused,
+                                  const std::string& path) const {
+  const absl::optional<int> error = ErrnoOf(refused);
+  if (error == ELOOP || error == EXDEV) {
+    return WithNext(refused,
+                    "a link or another mount is in its place, so this is no "
+                    "mount of shufflefs");
+  }
   if (error != EACCES) return refused;
   struct stat st;
-  if (stat(path.c_str(), &st) == 0) {
+  if (lstat(path.c_str(), &st) == 0) {
     return WithNext(refused,
                     absl::StrCat("only the mount's owner (user ", st.st_uid,
                                  ") or the group of control.gid may do this"));
@@ -208,14 +220,15 @@ absl::Status MountClient::Refused(int error, const std::string& path) const {
 absl::Status MountClient::Write(absl::string_view file,
                                 absl::string_view text) const {
   const std::string path = PathOf(file);
-  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.valid()) {
-    const int error = errno;
+  const absl::StatusOr<UniqueFd> fd =
+      OpenControlFile(mountpoint_, NameOf(file), O_WRONLY);
+  if (!fd.ok()) {
     const absl::Status status = Read("status").status();
-    if (error == ENOENT && absl::IsNotFound(status)) return status;
-    return Refused(error, path);
+    const bool is_missing = ErrnoOf(fd.status()) == ENOENT;
+    if (is_missing && absl::IsNotFound(status)) return status;
+    return Refused(fd.status(), path);
   }
-  const ssize_t written = write(fd.get(), text.data(), text.size());
+  const ssize_t written = write(fd->get(), text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
   if (written >= 0) return ErrnoStatus(EIO, path);
   const int error = errno;

@@ -77,7 +77,9 @@ class MountClient {
 
  private:
   // Why a control file cannot be opened.
-  absl::Status Refused(int error, const std::string& path) const;
+  absl::Status Refused(const absl::Status& refused,
+                       const std::string& path) const;
+  std::string NameOf(absl::string_view file) const;  // below the mount point
   std::string Root() const;
   absl::Status Write(absl::string_view file, absl::string_view text) const;
 

@@ -49,6 +49,8 @@ absl::StatusOr<absl::optional<EpochToken>> FromLedger(const std::string& path,
   // If the epoch began with another state directory, the ledger may lack some
   // samples.
   full.position = std::max(full.position, token.position);
+  full.whole = token.whole;
+  full.by_hand = token.by_hand;
   return absl::make_optional(std::move(full));
 }
 

@@ -281,8 +281,11 @@ OpensSeen Mount::OpensNow() const {
 void Mount::HaveOpensReported(const ServedDataset& served) {
   if (served.opens().by != OpensSeen::By::kReports) return;
   OpenListener& listener = *kernel_.listener();
-  absl::Status marked =
-      listener.Mark(served, kernel_.lister(), engine_->config().mountpoint);
+  absl::Status marked = served.PrepareReports();
+  if (marked.ok()) {
+    marked =
+        listener.Mark(served, kernel_.lister(), engine_->config().mountpoint);
+  }
   if (marked.ok() && !listener.Begin(served)) {
     marked = ErrnoStatus(EAGAIN, "starting a thread");
   }
@@ -290,11 +293,8 @@ void Mount::HaveOpensReported(const ServedDataset& served) {
   // If no epoch depends on opens, they are not worth a request each.
   const bool unseen = !marked.ok() && !served.opens().counts;
   for (const auto& view : served.views()) {
-    if (marked.ok() && !view->ExpectReports()) {
-      Log(LogLevel::kError, absl::StrCat(view->name(),
-                                         ": its new policy needs to see opens: "
-                                         "mount with -o open=seen"));
-    }
+    if (marked.ok()) view->ExpectReports();
+    if (!marked.ok()) view->ForgoReports();
     if (unseen) view->ExpectNoOpens();
   }
   if (marked.ok() || unseen) filesystem_->LeaveOpensToKernel();

@@ -22,6 +22,7 @@ class ListedMembers : public MemberSource {
   explicit ListedMembers(Members members) : members_(std::move(members)) {}
   void Start(Changed changed) override { changed(members_); }
   void Stop() override {}
+  const Members* listed() const override { return &members_; }
 
  private:
   const Members members_;

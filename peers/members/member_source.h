@@ -35,6 +35,10 @@ class MemberSource {
   using Changed = std::function<void(Members)>;
   virtual void Start(Changed changed) = 0;
 
+  // The members, if they never change: those of a list. Else null. All daemons
+  // must have the same list then, as nothing ever makes them agree.
+  virtual const Members* listed() const { return nullptr; }
+
   // Asks for the members soon, because some other member sees another group.
   virtual void Refresh() {}
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "peers/transport/channel.h"
 #include "peers/transport/wire.h"
 
 namespace shufflefs::peers {
@@ -56,6 +57,20 @@ bool IsFar(const std::string& name) {
   return at.ok() && !IsLoopback(at->host);
 }
 
+void OrderNames(std::vector<std::string>& names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+}
+
+// 0 if the members come from elsewhere.
+uint64_t ListHash(const MemberSource& source) {
+  const Members* const listed = source.listed();
+  if (listed == nullptr) return 0;
+  std::vector<std::string> names = listed->names;
+  OrderNames(names);
+  return HashOf(names);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcTransport>> GrpcTransport::Make(
@@ -97,10 +112,13 @@ absl::Status GrpcTransport::Begin(PeerTransportParts parts,
                                  .own = own,
                                  .instance = absl::BytesToHexString(instance),
                                  .log = parts.log}));
+  const uint64_t list = ListHash(*source_);
+  server_->SetListHash(list);
   context_ = std::make_shared<LinkContext>(
       LinkContext{.identity = std::move(parts.identity),
                   .instance = instance,
                   .name = own.Text(),
+                  .list = list,
                   .security = std::move(security),
                   .service = parts.service,
                   .times = times,
@@ -194,16 +212,16 @@ void GrpcTransport::BindNames(const std::shared_ptr<const PeerGroup>& group,
   message.set_dataset(context_->identity.dataset);
   message.set_group(group_hash_.load());
   ToMessage(question, message);
-  auto samples = std::make_shared<std::vector<uint64_t>>();
+  auto bound = std::make_shared<NameAnswer>();
   const auto take =
-      [samples, count = question.names.size()](
+      [bound, count = question.names.size(), room = question.room](
           const grpc::ByteBuffer& answer) -> absl::StatusOr<uint64_t> {
-    ASSIGN_OR_RETURN(*samples, FromAnswer(answer, count));
-    return 0;  // no bytes of files
+    ASSIGN_OR_RETURN(*bound, FromAnswer(answer, count, room));
+    return bound->length;
   };
-  const auto give = [samples, done = std::move(done)](absl::Status status) {
+  const auto give = [bound, done = std::move(done)](absl::Status status) {
     if (!status.ok()) return done(std::move(status));
-    done(std::move(*samples));
+    done(std::move(*bound));
   };
   Ask(group->members[index].name, {.method = kNamesMethod,
                                    .body = message.SerializeAsString(),
@@ -282,8 +300,7 @@ void GrpcTransport::Run(std::stop_token stop) {
 
 void GrpcTransport::Apply(const Members& members) {
   std::vector<std::string> names = members.names;
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  OrderNames(names);
   if (names.size() > kMostMembers) {
     context_->log(LogLevel::kError,
                   absl::StrCat("peers: ", names.size(), " members; only ",
@@ -333,6 +350,7 @@ void GrpcTransport::Publish() {
   std::string self;
   for (const auto& [name, link] : *links_.Get()) {
     PeerLink::Look look = link->look();
+    if (look.known_self) self = name;
     group->members.push_back({.name = name,
                               .self = look.self,
                               .joined = look.joined,
@@ -341,7 +359,7 @@ void GrpcTransport::Publish() {
   std::sort(group->members.begin(), group->members.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   for (PeerGroup::Member& member : group->members) {
-    if (!member.self) continue;
+    if (!member.self || member.name == self) continue;
     if (self.empty()) {
       self = member.name;
     } else {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "peers/transport/answer_proof.h"
 #include "peers/transport/wire.h"
 
 namespace shufflefs::peers {
@@ -14,13 +15,19 @@ OwedAnswer::OwedAnswer(OwedAnswers* answers, Call call)
 void OwedAnswer::Complete(const absl::StatusOr<grpc::ByteBuffer>& message,
                           uint64_t bytes) {
   if (claimed_.exchange(true)) return;
+  const grpc::Status status = ToGrpc(message.status());
   if (message.ok()) {
     *call_.response = *message;
-    call_.sent->fetch_add(bytes);
+    call_.session->sent->fetch_add(bytes);
   } else {
     call_.context->AddTrailingMetadata(kServiceKey, "1");
   }
-  Finish(ToGrpc(message.status()));
+  AddAnswerProof(call_.session->key,
+                 {.code = status.error_code(),
+                  .by_service = !message.ok(),
+                  .body = message.ok() ? call_.response : nullptr},
+                 *call_.context);
+  Finish(status);
 }
 
 void OwedAnswer::Refuse(const absl::Status& status) {

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
+#include "peers/transport/sessions.h"
 
 namespace shufflefs::peers {
 
@@ -28,13 +29,12 @@ class OwedAnswer : public grpc::ServerUnaryReactor {
   struct Call {
     grpc::CallbackServerContext* context = nullptr;
     grpc::ByteBuffer* response = nullptr;
-    // Bytes of files to the caller.
-    std::shared_ptr<std::atomic<uint64_t>> sent;
+    std::shared_ptr<const Sessions::Session> session;  // of the caller
   };
   OwedAnswer(OwedAnswers* answers, Call call);
 
   // Answers by the service: a message with so many bytes of files, or an error
-  // of its own. Thread-safe; never blocks.
+  // of its own. Proves that it is by this daemon. Thread-safe; never blocks.
   void Complete(const absl::StatusOr<grpc::ByteBuffer>& message,
                 uint64_t bytes);
   // Answers that the request did not reach the service.

@@ -2,17 +2,16 @@
 #include "peers/transport/peer_link.h"
 
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
-#include <future>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "peers/proto/peers.pb.h"
+#include "peers/transport/answer_proof.h"
+#include "peers/transport/channel.h"
 #include "peers/transport/wire.h"
 
 namespace shufflefs::peers {
@@ -20,42 +19,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr char kGreetMethod[] = "/shufflefs.peers.v1.Peers/Greet";
-constexpr char kJoinMethod[] = "/shufflefs.peers.v1.Peers/Join";
 // One stream of TCP does not fill a fast network.
 constexpr int kConnections = 2;
-
-std::shared_ptr<grpc::Channel> ChannelTo(const std::string& name, int number,
-                                         const Security& security) {
-  grpc::ChannelArguments arguments;
-  // Each channel has a connection of its own.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt("shufflefs.connection", number);
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(kMostAnswer));
-  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(kMostMetadata));
-  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
-  // The link tries again by itself, and knows the address.
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  if (security.tls) arguments.SetSslTargetNameOverride(kCertificateName);
-  return grpc::CreateCustomChannel("dns:///" + name, security.channel,
-                                   arguments);
-}
-
-bool IsSilence(const grpc::Status& status) {
-  const grpc::StatusCode code = status.error_code();
-  return code == grpc::StatusCode::DEADLINE_EXCEEDED ||
-         code == grpc::StatusCode::UNAVAILABLE ||
-         code == grpc::StatusCode::CANCELLED;
-}
-
-std::string Describe(const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    return "no answer in time";
-  }
-  return absl::StrCat("no answer: ", Shown(status.error_message()));
-}
+// A daemon with much to do may be late for itself, too.
+constexpr uint32_t kMostSilencesOfSelf = 3;
+constexpr char kNoProof[] = "an answer without a proof of peers.secret";
 
 }  // namespace
 
@@ -64,9 +32,35 @@ struct PeerLink::Call {
   explicit Call(milliseconds within) {
     context.set_deadline(std::chrono::system_clock::now() + within);
   }
+  // The request is by the member whose session has this key.
+  void Prove(const Secret& of_session, const char* method,
+             const std::string& body) {
+    key = of_session;
+    proof = key.Mac(method, {body});
+    if (!key.none()) context.AddMetadata(kMacKey, proof);
+  }
+  // Whether the answer is by the other member of the session.
+  bool IsProven(const grpc::Status& status) const {
+    return IsAnswerProof(key, proof,
+                         {.code = status.error_code(),
+                          .by_service = IsByService(),
+                          .body = status.ok() ? &answer : nullptr},
+                         Trailing(kMacKey));
+  }
+  bool IsByService() const {
+    return context.GetServerTrailingMetadata().count(kServiceKey) != 0;
+  }
+  absl::string_view Trailing(const char* name) const {
+    const auto& all = context.GetServerTrailingMetadata();
+    const auto found = all.find(name);
+    if (found == all.end()) return "";
+    return {found->second.data(), found->second.size()};
+  }
   grpc::ClientContext context;
   grpc::ByteBuffer request;
   grpc::ByteBuffer answer;
+  Secret key;         // of the session
+  std::string proof;  // of the request
 };
 
 struct PeerLink::AskCall : Call {
@@ -86,8 +80,8 @@ struct PeerLink::ControlCall : Call {
   }
   const std::string method;
   const std::string body;
-  std::string challenge;  // of a Join
-  std::string nonce;
+  v1::GreetAnswer greeting;  // that a Join is due to
+  std::string nonce;         // of a Join
   grpc::Status status;
   std::string text;  // of the answer
 };
@@ -96,6 +90,7 @@ PeerLink::PeerLink(std::shared_ptr<const LinkContext> context, std::string name,
                    bool self)
     : context_(std::move(context)),
       name_(std::move(name)),
+      known_self_(self),
       state_(self ? State::kSelf : State::kAway) {}
 
 PeerLink::~PeerLink() { Stop(); }
@@ -104,12 +99,9 @@ void PeerLink::Tick(Clock::time_point now) {
   bool ping = false;
   {
     MutexLock lock(mu_);
-    if (busy_ || now < due_ || state_ == State::kSelf ||
-        state_ == State::kStopped) {
-      return;
-    }
+    if (busy_ || now < due_ || known_self_ || state_ == State::kStopped) return;
     busy_ = true;
-    ping = state_ != State::kAway;
+    ping = state_ == State::kJoined || state_ == State::kDoubted;
   }
   if (ping) {
     Ping();
@@ -122,6 +114,7 @@ PeerLink::Look PeerLink::look() const {
   MutexLock lock(mu_);
   Look look;
   look.self = state_ == State::kSelf;
+  look.known_self = known_self_;
   look.instance = instance_;
   look.joined = look.self || state_ == State::kJoined;
   if (look.self) look.instance = context_->instance;
@@ -141,9 +134,7 @@ bool PeerLink::Ask(Request& request) {
       return false;
     }
     call->context.AddMetadata(kSessionKey, session_);
-    if (!key_.none()) {
-      call->context.AddMetadata(kMacKey, key_.Mac(method, {call->asked.body}));
-    }
+    call->Prove(key_, method, call->asked.body);
     stub = stubs_[++turn_ % stubs_.size()];
     calls_.insert(call);
   }
@@ -171,6 +162,12 @@ void PeerLink::EndAsk(const std::shared_ptr<AskCall>& call,
 }
 
 absl::Status PeerLink::ResultOf(AskCall& call, const grpc::Status& status) {
+  const bool by_service = call.IsByService();
+  if ((status.ok() || by_service) && !call.IsProven(status)) {
+    failed_.fetch_add(1);
+    Doubt(kNoProof);
+    return absl::UnavailableError(absl::StrCat(name_, ": ", kNoProof));
+  }
   if (status.ok()) {
     const absl::StatusOr<uint64_t> bytes = call.asked.take(call.answer);
     if (bytes.ok()) {
@@ -180,14 +177,12 @@ absl::Status PeerLink::ResultOf(AskCall& call, const grpc::Status& status) {
     }
     return bytes.status();
   }
-  if (call.context.GetServerTrailingMetadata().count(kServiceKey) != 0) {
-    return FromGrpc(status);
-  }
+  if (by_service) return FromGrpc(status);
   failed_.fetch_add(1);
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
     Rejoin();
   } else if (IsSilence(status)) {
-    Doubt();
+    Doubt("no answer in time");
   } else if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION) {
     return FromGrpc(status);
   }
@@ -234,35 +229,28 @@ void PeerLink::EndGreet(const ControlCall& call) {
   } else if (!answer.ParseFromString(call.text) ||
              answer.instance().size() != kIdBytes) {
     Refused("refused: it is no shufflefs of this version");
-  } else if (answer.instance() == context_->instance) {
-    {
-      MutexLock lock(mu_);
-      if (state_ == State::kStopped) return;
-      state_ = State::kSelf;
-      busy_ = false;
-      stubs_.clear();
-    }
-    context_->changed();
   } else {
     {
       MutexLock lock(mu_);
       instance_ = answer.instance();
     }
-    Join(answer.challenge());
+    Join(answer);
   }
 }
 
-void PeerLink::Join(const std::string& challenge) {
+void PeerLink::Join(const v1::GreetAnswer& greeting) {
   v1::JoinRequest request;
-  request.set_challenge(challenge);
+  request.set_to(greeting.instance());
+  request.set_challenge(greeting.challenge());
   request.set_nonce(RandomBytes(kIdBytes));
   request.set_instance(context_->instance);
   request.set_name(context_->name);
   *request.mutable_identity() = ToMessage(context_->identity);
+  request.mutable_identity()->set_list(context_->list);
   const std::string body = request.SerializeAsString();
   auto call =
       std::make_shared<ControlCall>(kJoinMethod, body, context_->times.answer);
-  call->challenge = challenge;
+  call->greeting = greeting;
   call->nonce = request.nonce();
   const Secret& secret = context_->security.secret;
   if (!secret.none()) {
@@ -280,6 +268,8 @@ void PeerLink::EndJoin(const ControlCall& call) {
   } else if (const absl::Status checked = CheckJoin(call, session);
              !checked.ok()) {
     Refused(absl::StrCat("refused: ", Shown(std::string(checked.message()))));
+  } else if (session.empty()) {
+    FoundSelf();
   } else {
     Joined(call, session);
   }
@@ -289,21 +279,24 @@ absl::Status PeerLink::CheckJoin(const ControlCall& call,
                                  std::string& session) const {
   v1::JoinAnswer answer;
   v1::Identity theirs;
+  const bool self = call.greeting.instance() == context_->instance;
   if (!answer.ParseFromString(call.text) ||
-      answer.session().size() != kIdBytes ||
+      answer.session().size() != (self ? 0 : kIdBytes) ||
       !theirs.ParseFromString(answer.identity())) {
     return absl::InvalidArgumentError("it is no shufflefs of this version");
   }
   const std::string proof = context_->security.secret.Mac(
       "welcome",
-      {call.nonce, call.challenge, answer.session(), answer.identity()});
+      {call.greeting.instance(), call.nonce, call.greeting.challenge(),
+       answer.session(), answer.identity()});
   if (!SameBytes(proof, answer.proof())) {
     return absl::UnauthenticatedError(
         "peers.secret is not the same on both nodes");
   }
   ASSIGN_OR_RETURN(const PeerIdentity identity, FromMessage(theirs));
   session = answer.session();
-  return context_->service->Welcome(identity);
+  RETURN_IF_ERROR(context_->service->Welcome(identity));
+  return CheckLists(context_->list, theirs.list());
 }
 
 void PeerLink::Ping() {
@@ -313,9 +306,7 @@ void PeerLink::Ping() {
   {
     MutexLock lock(mu_);
     call->context.AddMetadata(kSessionKey, session_);
-    if (!key_.none()) {
-      call->context.AddMetadata(kMacKey, key_.Mac(kPingMethod, {call->body}));
-    }
+    call->Prove(key_, kPingMethod, call->body);
   }
   StartControl(std::move(call), &PeerLink::EndPing);
 }
@@ -330,6 +321,9 @@ void PeerLink::EndPing(const ControlCall& call) {
       busy_ = false;
     }
     return Rejoin();
+  }
+  if (!call.IsProven(call.status)) {
+    return Refused(absl::StrCat("refused: ", kNoProof));
   }
   v1::PingAnswer answer;
   if (answer.ParseFromString(call.text)) source_bytes_ = answer.source_bytes();
@@ -408,6 +402,12 @@ void PeerLink::Lost(const std::string& why) {
     milliseconds wait = context_->times.first_retry * (1 << failures_);
     wait = std::min(wait, context_->times.most_retry);
     failures_ = std::min(failures_ + 1, 10u);
+    if (state_ == State::kSelf && failures_ < kMostSilencesOfSelf) {
+      busy_ = false;
+      due_ = Clock::now() + wait;
+      stubs_.clear();
+      return;
+    }
     refused_ = false;
     calls = Leave(why, wait);
   }
@@ -435,6 +435,7 @@ void PeerLink::Refused(const std::string& why) {
 }
 
 void PeerLink::Joined(const ControlCall& call, const std::string& session) {
+  const std::string& challenge = call.greeting.challenge();
   {
     MutexLock lock(mu_);
     if (state_ == State::kStopped) return;
@@ -444,20 +445,36 @@ void PeerLink::Joined(const ControlCall& call, const std::string& session) {
     failures_ = 0;
     why_.clear();
     session_ = session;
-    key_ = context_->security.secret.Derive("session",
-                                            {call.nonce, call.challenge});
+    key_ = context_->security.secret.Derive("session", {call.nonce, challenge});
     due_ = Clock::now() + context_->times.ping;
   }
   context_->log(LogLevel::kInfo, absl::StrCat("peers: joined ", name_));
   context_->changed();
 }
 
-void PeerLink::Doubt() {
+// It is greeted again: who answers there may pass on what this daemon says to
+// itself, and go away.
+void PeerLink::FoundSelf() {
+  {
+    MutexLock lock(mu_);
+    if (state_ == State::kStopped) return;
+    state_ = State::kSelf;
+    busy_ = false;
+    refused_ = false;
+    failures_ = 0;
+    why_.clear();
+    due_ = Clock::now() + context_->times.refused;
+    stubs_.clear();
+  }
+  context_->changed();
+}
+
+void PeerLink::Doubt(const std::string& why) {
   {
     MutexLock lock(mu_);
     if (state_ != State::kJoined) return;
     state_ = State::kDoubted;
-    why_ = "no answer in time";
+    why_ = why;
     due_ = Clock::now();
   }
   context_->changed();
@@ -473,27 +490,6 @@ void PeerLink::Rejoin() {
     due_ = Clock::now();
   }
   context_->changed();
-}
-
-void KeepCallbackThreads() {
-  // Never destroyed, as the module is never unloaded.
-  static grpc::GenericStub* const kept = [] {
-    Security security;
-    security.channel = grpc::InsecureChannelCredentials();
-    auto* const stub =
-        new grpc::GenericStub(ChannelTo("127.0.0.1:1", 0, security));
-    // The first call with a callback makes the threads.
-    grpc::ClientContext context;
-    context.TryCancel();
-    const grpc::ByteBuffer request = ToBuffer("");
-    grpc::ByteBuffer answer;
-    std::promise<void> ended;
-    stub->UnaryCall(&context, kGreetMethod, grpc::StubOptions(), &request,
-                    &answer, [&](const grpc::Status&) { ended.set_value(); });
-    ended.get_future().wait();
-    return stub;
-  }();
-  static_cast<void>(kept);
 }
 
 }  // namespace shufflefs::peers

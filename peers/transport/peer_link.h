@@ -21,6 +21,7 @@
 #include "core/base/mutex.h"
 #include "core/peers/peer_transport.h"
 #include "peers/members/member_source.h"
+#include "peers/proto/peers.pb.h"
 #include "peers/transport/secret.h"
 #include "peers/transport/security.h"
 
@@ -31,7 +32,9 @@ struct LinkTimes {
   std::chrono::milliseconds answer{2000};      // to a greeting or a ping
   std::chrono::milliseconds first_retry{200};  // doubles up to most_retry
   std::chrono::milliseconds most_retry{5000};
-  std::chrono::milliseconds refused{10000};  // until the next try
+  // Until the next try, and until a name that seems to be this daemon's is
+  // greeted again.
+  std::chrono::milliseconds refused{10000};
 };
 
 // What all links of a daemon share. Constant. The functions are thread-safe and
@@ -39,7 +42,8 @@ struct LinkTimes {
 struct LinkContext {
   PeerIdentity identity;
   std::string instance;
-  std::string name;  // host:port of this daemon
+  std::string name;   // host:port of this daemon
+  uint64_t list = 0;  // the hash of the list of members; 0: there is none
   Security security;
   PeerService* service = nullptr;
   LinkTimes times;
@@ -60,7 +64,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `self`: the member is known to be this daemon.
+  // `self`: the member is known to be this daemon. Else it may turn out to be.
   PeerLink(std::shared_ptr<const LinkContext> context, std::string name,
            bool self);
   ~PeerLink();
@@ -70,6 +74,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
 
   struct Look {
     bool self = false;
+    bool known_self = false;  // whatever answers there
     bool joined = false;
     std::string why;       // if not joined
     std::string instance;  // of the member; "" if not known
@@ -110,14 +115,15 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   using Calls = std::vector<std::shared_ptr<Call>>;
 
   void Greet();
-  void Join(const std::string& challenge);
+  void Join(const v1::GreetAnswer& greeting);
   void Ping();
   void EndGreet(const ControlCall& call);
   void EndJoin(const ControlCall& call);
   void EndPing(const ControlCall& call);
   void EndAsk(const std::shared_ptr<AskCall>& call, const grpc::Status& status);
   absl::Status ResultOf(AskCall& call, const grpc::Status& status);
-  // OK if the answer is one to the call, by a holder of the secret.
+  // OK if the answer is one to the call, by a holder of the secret. `session`
+  // stays empty if this daemon itself answered.
   absl::Status CheckJoin(const ControlCall& call, std::string& session) const;
 
   using Ended = void (PeerLink::*)(const ControlCall&);
@@ -130,7 +136,8 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   void Lost(const std::string& why);
   void Refused(const std::string& why);
   void Joined(const ControlCall& call, const std::string& session);
-  void Doubt();
+  void FoundSelf();
+  void Doubt(const std::string& why);
   void Rejoin();
   // The state after a control call. Returns the requests to cancel.
   Calls Leave(const std::string& why, std::chrono::milliseconds wait)
@@ -139,6 +146,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   // Constant after construction.
   const std::shared_ptr<const LinkContext> context_;
   const std::string name_;
+  const bool known_self_;
 
   // Thread-safe themselves.
   std::atomic<uint64_t> received_{0};
@@ -161,12 +169,6 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   size_t turn_ ABSL_GUARDED_BY(mu_) = 0;  // of stubs_
   absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mu_);
 };
-
-// Makes gRPC keep the threads of its callbacks as long as the process lives.
-// It would end them with the last channel, and a callback may release that: its
-// thread then waits for itself, and frees what it still uses (gRPC 1.51).
-// Call it before the first link is made. Blocks for one call that is cancelled.
-void KeepCallbackThreads();
 
 }  // namespace shufflefs::peers
 

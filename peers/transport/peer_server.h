@@ -32,6 +32,8 @@ class PeerServer {
   uint64_t SentTo(const std::string& instance) const {
     return handler_.SentTo(instance);
   }
+  // Nobody joins before: see RequestHandler.
+  void SetListHash(uint64_t list) { handler_.SetListHash(list); }
   // Answers all requests with Unavailable. Waits for calls of the service that
   // run, for nothing that the service owes.
   void Stop();

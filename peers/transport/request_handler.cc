@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "peers/transport/answer_proof.h"
 #include "peers/transport/security.h"
 #include "peers/transport/wire.h"
 
@@ -17,21 +18,13 @@ namespace {
 constexpr size_t kMostName = 300;      // bytes
 constexpr size_t kMostRefusals = 256;  // that are remembered, and logged once
 constexpr std::chrono::seconds kForgetRefusals{3600};
-constexpr size_t kTimeBytes = 8;       // of a challenge
+constexpr size_t kTimeBytes = 8;  // of a challenge
 constexpr std::chrono::seconds kChallengeLife{30};
 
 int64_t SecondsNow() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-std::string Metadata(const grpc::CallbackServerContext& context,
-                     const char* key) {
-  const auto& all = context.client_metadata();
-  const auto found = all.find(key);
-  if (found == all.end()) return "";
-  return std::string(found->second.data(), found->second.size());
 }
 
 // Of "ipv4:10.0.0.1:4711": without the port, which differs each time.
@@ -50,9 +43,7 @@ grpc::ServerUnaryReactor* Finished(grpc::CallbackServerContext* context,
 }  // namespace
 
 RequestHandler::RequestHandler(RequestHandlerOptions options)
-    : options_(std::move(options)),
-      identity_(ToMessage(options_.identity).SerializeAsString()),
-      challenge_key_(RandomBytes(32)) {}
+    : options_(std::move(options)), challenge_key_(RandomBytes(32)) {}
 
 grpc::ServerUnaryReactor* RequestHandler::Greet(Context* context,
                                                 const Buffer* /*request*/,
@@ -81,51 +72,82 @@ absl::StatusOr<std::string> RequestHandler::AnswerJoin(
       join.instance().size() != kIdBytes || join.name().size() > kMostName) {
     return absl::InvalidArgumentError("not a request to join");
   }
-  const std::string who =
-      absl::StrCat(Shown(join.name()), " (", HostOf(context), ")");
-  absl::Status refused;
-  if (options_.tls && !HasCertificateName(*context.auth_context())) {
-    refused = absl::UnauthenticatedError(absl::StrCat(
-        "the certificate is not for the DNS name ", kCertificateName));
-  } else if (!IsChallenge(join.challenge())) {
-    refused = absl::UnauthenticatedError("the challenge is too old");
-  } else if (!SameBytes(Metadata(context, kMacKey),
-                        options_.secret.Mac("join", {request}))) {
-    refused = absl::UnauthenticatedError(
-        "peers.secret is not the same on both nodes");
-  } else if (absl::StatusOr<PeerIdentity> identity =
-                 FromMessage(join.identity());
-             !identity.ok()) {
-    refused = identity.status();
-  } else {
-    refused = options_.service->Welcome(*identity);
-  }
-  if (!refused.ok()) {
-    LogRefusal(absl::StrCat("peers: refused ", who, ": ",
-                            Shown(std::string(refused.message()))));
+  const absl::optional<uint64_t> list = ListHash();
+  if (!list) return absl::UnavailableError("the daemon starts");
+  const bool proven = SameBytes(MetadataOf(context, kMacKey),
+                                options_.secret.Mac("join", {request}));
+  if (absl::Status refused = CheckJoin(context, join, proven, *list);
+      !refused.ok()) {
+    LogRefusal(absl::StrCat("peers: refused ", Shown(join.name()), " (",
+                            HostOf(context),
+                            "): ", Shown(std::string(refused.message()))));
     return refused;
   }
   v1::JoinAnswer answer;
-  answer.set_session(sessions_.Add(
-      join.instance(),
-      options_.secret.Derive("session", {join.nonce(), join.challenge()})));
-  answer.set_identity(identity_);
+  // Whoever passes on what this daemon says to itself gets no session.
+  if (join.instance() != options_.instance) {
+    answer.set_session(sessions_.Add(
+        join.instance(),
+        options_.secret.Derive("session", {join.nonce(), join.challenge()})));
+  }
+  v1::Identity identity = ToMessage(options_.identity);
+  identity.set_list(*list);
+  answer.set_identity(identity.SerializeAsString());
   answer.set_proof(options_.secret.Mac(
-      "welcome",
-      {join.nonce(), join.challenge(), answer.session(), answer.identity()}));
+      "welcome", {options_.instance, join.nonce(), join.challenge(),
+                  answer.session(), answer.identity()}));
   return answer.SerializeAsString();
+}
+
+absl::Status RequestHandler::CheckJoin(const Context& context,
+                                       const v1::JoinRequest& join, bool proven,
+                                       uint64_t list) const {
+  if (join.to().empty()) {
+    return absl::FailedPreconditionError("another version of shufflefs");
+  }
+  if (options_.tls && !HasCertificateName(*context.auth_context())) {
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the certificate is not for the DNS name ", kCertificateName));
+  }
+  if (!IsChallenge(join.challenge())) {
+    return absl::UnauthenticatedError("the challenge is too old");
+  }
+  if (join.to() != options_.instance) {
+    return absl::UnauthenticatedError(
+        "the request to join was made for another daemon");
+  }
+  if (!proven) {
+    return absl::UnauthenticatedError(
+        "peers.secret is not the same on both nodes");
+  }
+  ASSIGN_OR_RETURN(const PeerIdentity identity, FromMessage(join.identity()));
+  RETURN_IF_ERROR(options_.service->Welcome(identity));
+  return CheckLists(list, join.identity().list());
+}
+
+void RequestHandler::SetListHash(uint64_t list) {
+  MutexLock lock(mu_);
+  list_ = list;
+}
+
+absl::optional<uint64_t> RequestHandler::ListHash() const {
+  MutexLock lock(mu_);
+  return list_;
 }
 
 grpc::ServerUnaryReactor* RequestHandler::Ping(Context* context,
                                                const Buffer* request,
                                                Buffer* response) {
-  absl::StatusOr<std::string> bytes = FromBuffer(*request);
-  absl::Status status = bytes.status();
-  if (status.ok()) status = SessionOf(*context, kPingMethod, *bytes).status();
+  const absl::StatusOr<std::string> bytes = FromBuffer(*request);
+  if (!bytes.ok()) return Finished(context, bytes.status());
+  const absl::StatusOr<Session> session =
+      SessionOf(*context, kPingMethod, *bytes);
+  if (!session.ok()) return Finished(context, session.status());
   v1::PingAnswer answer;
   answer.set_source_bytes(options_.service->SourceBytes());
   *response = ToBuffer(answer.SerializeAsString());
-  return Finished(context, status);
+  AddAnswerProof((*session)->key, {.body = response}, *context);
+  return Finished(context, absl::OkStatus());
 }
 
 grpc::ServerUnaryReactor* RequestHandler::ReadExtent(Context* context,
@@ -138,7 +160,7 @@ grpc::ServerUnaryReactor* RequestHandler::ReadExtent(Context* context,
   const absl::StatusOr<PeerExtent> extent = FromMessage(message);
   if (!extent.ok()) return Finished(context, extent.status());
   const std::shared_ptr<OwedAnswer> answer = answers_.Begin(
-      {.context = context, .response = response, .sent = (*session)->sent});
+      {.context = context, .response = response, .session = *session});
   if (answer == nullptr) {
     return Finished(context, absl::UnavailableError("the daemon stops"));
   }
@@ -154,17 +176,16 @@ grpc::ServerUnaryReactor* RequestHandler::ReadExtent(Context* context,
 grpc::ServerUnaryReactor* RequestHandler::Tell(Context* context,
                                                const Buffer* request,
                                                Buffer* response) {
-  *response = ToBuffer("");
-  return Finished(context, HearTold(*context, *request));
-}
-
-absl::Status RequestHandler::HearTold(const Context& context,
-                                      const Buffer& request) {
   v1::TellRequest message;
-  RETURN_IF_ERROR(Open(context, kTellMethod, request, message).status());
-  ASSIGN_OR_RETURN(EpochMessage epoch, FromMessage(message));
-  options_.service->Hear(std::move(epoch));
-  return absl::OkStatus();
+  const absl::StatusOr<Session> session =
+      Open(*context, kTellMethod, *request, message);
+  if (!session.ok()) return Finished(context, session.status());
+  absl::StatusOr<EpochMessage> epoch = FromMessage(message);
+  if (!epoch.ok()) return Finished(context, epoch.status());
+  options_.service->Hear(*std::move(epoch));
+  *response = ToBuffer("");
+  AddAnswerProof((*session)->key, {.body = response}, *context);
+  return Finished(context, absl::OkStatus());
 }
 
 grpc::ServerUnaryReactor* RequestHandler::BindNames(Context* context,
@@ -177,15 +198,14 @@ grpc::ServerUnaryReactor* RequestHandler::BindNames(Context* context,
   const absl::StatusOr<NameQuestion> question = FromMessage(message);
   if (!question.ok()) return Finished(context, question.status());
   const std::shared_ptr<OwedAnswer> answer = answers_.Begin(
-      {.context = context, .response = response, .sent = (*session)->sent});
+      {.context = context, .response = response, .session = *session});
   if (answer == nullptr) {
     return Finished(context, absl::UnavailableError("the daemon stops"));
   }
   options_.service->BindNames(
-      *question,
-      [answer](const absl::StatusOr<std::vector<uint64_t>>& samples) {
-        if (!samples.ok()) return answer->Complete(samples.status(), 0);
-        answer->Complete(ToAnswer(*samples), 0);
+      *question, [answer](const absl::StatusOr<NameAnswer>& bound) {
+        if (!bound.ok()) return answer->Complete(bound.status(), 0);
+        answer->Complete(ToAnswer(*bound), bound->length);
       });
   return answer.get();
 }
@@ -209,11 +229,11 @@ absl::StatusOr<RequestHandler::Session> RequestHandler::Open(
 absl::StatusOr<RequestHandler::Session> RequestHandler::SessionOf(
     const Context& context, absl::string_view method,
     const std::string& request) const {
-  Session session = sessions_.Find(Metadata(context, kSessionKey));
+  Session session = sessions_.Find(MetadataOf(context, kSessionKey));
   if (session == nullptr) {
     return absl::UnauthenticatedError("not joined");
   }
-  if (!SameBytes(Metadata(context, kMacKey),
+  if (!SameBytes(MetadataOf(context, kMacKey),
                  session->key.Mac(method, {request}))) {
     return absl::UnauthenticatedError("wrong proof of the secret");
   }

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "core/base/mutex.h"
 #include "core/peers/peer_transport.h"
 #include "peers/members/member_source.h"
@@ -67,6 +68,9 @@ class RequestHandler
   uint64_t SentTo(const std::string& instance) const {
     return sessions_.SentTo(instance);
   }
+  // Nobody joins before. The hash of the list of members, or 0 if there is
+  // none.
+  void SetListHash(uint64_t list);
   // Completes all answers that are owed, and refuses what comes later.
   void Stop() { answers_.Stop(); }
 
@@ -74,7 +78,10 @@ class RequestHandler
   using Session = std::shared_ptr<const Sessions::Session>;
   absl::StatusOr<std::string> AnswerJoin(Context& context,
                                          const std::string& request);
-  absl::Status HearTold(const Context& context, const Buffer& request);
+  // `proven`: it is by a holder of the secret. `list`: the hash of ours.
+  absl::Status CheckJoin(const Context& context, const v1::JoinRequest& join,
+                         bool proven, uint64_t list) const;
+  absl::optional<uint64_t> ListHash() const;
   // Reads the request into `message`, if it is by a member and for the dataset.
   template <typename Message>
   absl::StatusOr<Session> Open(const Context& context, absl::string_view method,
@@ -89,13 +96,13 @@ class RequestHandler
 
   // Constant after construction.
   const RequestHandlerOptions options_;
-  const std::string identity_;  // serialised
   const Secret challenge_key_;  // of this object
   // Thread-safe themselves.
   Sessions sessions_;
   OwedAnswers answers_;
 
-  Mutex mu_;
+  mutable Mutex mu_;
+  absl::optional<uint64_t> list_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> refusals_ ABSL_GUARDED_BY(mu_);  // logged
   int64_t forgotten_at_ ABSL_GUARDED_BY(mu_) = 0;        // seconds
 };

@@ -15,10 +15,11 @@ namespace shufflefs::peers {
 // A key for HMAC-SHA256, or none. The secret itself never travels: a caller
 // proves that it knows the secret by an HMAC over a challenge.
 //
-// What this protects from: those who reach the port without the secret cannot
-// join, ask, or pass for a member. What it does not: bytes travel unencrypted,
-// and answers carry no proof. Who can read the network sees the data, and who
-// can alter its packets can forge answers. peers.tls protects from both.
+// What this protects from: those who reach the port, or answer at the address
+// of a member, without the secret can neither join nor ask, and no answer of
+// theirs is used. What it does not: bytes travel unencrypted. Who can read the
+// network sees the data and can repeat requests; who can alter its packets can
+// hold them up. peers.tls protects from both.
 //
 // A value: copy it freely. Thread-safe.
 class Secret {

@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
 #include "core/base/status.h"
 
 namespace shufflefs::peers {
@@ -20,15 +21,18 @@ constexpr size_t kMostPath = 4096;
 constexpr size_t kMostText = 4096;  // bytes of a key, a value or a version
 constexpr int kMostKeys = 256;
 constexpr size_t kMostShown = 500;
-constexpr unsigned char kDataTag = 1 << 3 | 2;  // field 1, with a length
+constexpr size_t kMostNamesHead = 32 << 10;  // a NamesAnswer without its data
+// Of fields with a length.
+constexpr unsigned char kDataTag = 1 << 3 | 2;      // ExtentAnswer.data
+constexpr unsigned char kSentDataTag = 3 << 3 | 2;  // NamesAnswer.data
 
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("peer: wrong ", what));
 }
 
-// What stands before the data in an ExtentAnswer: tag, and length as a varint.
-std::string AnswerHead(uint64_t length) {
-  std::string head(1, static_cast<char>(kDataTag));
+// What stands before the data of an answer: tag, and length as a varint.
+std::string DataHead(unsigned char tag, uint64_t length) {
+  std::string head(1, static_cast<char>(tag));
   for (; length >= 0x80; length >>= 7) {
     head.push_back(static_cast<char>(length | 0x80));
   }
@@ -66,7 +70,90 @@ class SliceReader {
   size_t used_ = 0;  // bytes of that slice
 };
 
+// An answer of `head` and then the bytes, which stay where they are.
+absl::StatusOr<grpc::ByteBuffer> AnswerOf(std::string head,
+                                          const PeerBytes& bytes,
+                                          uint64_t length) {
+  std::vector<grpc::Slice> slices = {grpc::Slice(std::move(head))};
+  uint64_t sum = 0;
+  for (const iovec& piece : bytes.pieces) {
+    if (piece.iov_len == 0) continue;
+    sum += piece.iov_len;
+    // Each slice has a share in the memory.
+    auto* owner = new std::shared_ptr<const void>(bytes.owner);
+    slices.emplace_back(
+        piece.iov_base, piece.iov_len,
+        [](void* share) {
+          delete static_cast<std::shared_ptr<const void>*>(share);
+        },
+        owner);
+  }
+  if (sum != length) {
+    return absl::InternalError(
+        absl::StrCat(length, " bytes of files were answered with ", sum));
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+// Reads a varint of `bytes` at `at`, and moves `at` past it.
+absl::optional<uint64_t> TakeVarint(const std::string& bytes, size_t& at) {
+  uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64 && at < bytes.size(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    value |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return value;
+  }
+  return absl::nullopt;
+}
+
+// Where a NamesAnswer of `length` bytes, which begins with `head`, has its
+// data.
+struct SentData {
+  size_t fields = 0;  // bytes of the other fields, which stand before it
+  size_t begin = 0;   // of the data itself, which reaches to the end
+};
+
+// Empty if it is no NamesAnswer, or if its data is not the last field.
+absl::optional<SentData> FindSentData(const std::string& head, size_t length) {
+  size_t at = 0;
+  while (at < length) {
+    const size_t field = at;
+    if (at >= head.size()) return absl::nullopt;
+    const auto tag = static_cast<unsigned char>(head[at++]);
+    const absl::optional<uint64_t> value = TakeVarint(head, at);
+    if (!value) return absl::nullopt;
+    if (tag == kSentDataTag) {
+      if (*value != length - at) return absl::nullopt;
+      return SentData{field, at};
+    }
+    if (tag >= 0x80) return absl::nullopt;  // a field of no NamesAnswer
+    if ((tag & 7) == 0) continue;           // a number
+    if ((tag & 7) != 2 || *value > length - at) return absl::nullopt;
+    at += *value;
+  }
+  return SentData{at, at};
+}
+
+// The indices are ascending and below `count`.
+bool AreIndices(const google::protobuf::RepeatedField<uint32_t>& indices,
+                size_t count) {
+  int64_t before = -1;
+  for (const uint32_t index : indices) {
+    if (index <= before || index >= count) return false;
+    before = index;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::string MetadataOf(const grpc::CallbackServerContext& context,
+                       const char* key) {
+  const auto& all = context.client_metadata();
+  const auto found = all.find(key);
+  if (found == all.end()) return "";
+  return std::string(found->second.data(), found->second.size());
+}
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
@@ -233,6 +320,8 @@ void ToMessage(const NameQuestion& question, v1::NamesRequest& message) {
   message.set_view(question.view);
   message.set_binding(question.binding);
   message.mutable_names()->Add(question.names.begin(), question.names.end());
+  message.set_room(question.room);
+  message.set_ahead(question.ahead);
 }
 
 absl::Status CheckQuestion(const NameQuestion& question) {
@@ -247,7 +336,9 @@ absl::StatusOr<NameQuestion> FromMessage(const v1::NamesRequest& message) {
   NameQuestion question{
       .view = message.view(),
       .binding = message.binding(),
-      .names = {message.names().begin(), message.names().end()}};
+      .names = {message.names().begin(), message.names().end()},
+      .room = message.room(),
+      .ahead = message.ahead()};
   RETURN_IF_ERROR(CheckQuestion(question));
   return question;
 }
@@ -271,30 +362,12 @@ absl::StatusOr<std::string> FromBuffer(const grpc::ByteBuffer& buffer) {
 
 absl::StatusOr<grpc::ByteBuffer> ToAnswer(const PeerBytes& bytes,
                                           uint64_t length) {
-  std::vector<grpc::Slice> slices = {grpc::Slice(AnswerHead(length))};
-  uint64_t sum = 0;
-  for (const iovec& piece : bytes.pieces) {
-    if (piece.iov_len == 0) continue;
-    sum += piece.iov_len;
-    // Each slice has a share in the memory.
-    auto* owner = new std::shared_ptr<const void>(bytes.owner);
-    slices.emplace_back(
-        piece.iov_base, piece.iov_len,
-        [](void* share) {
-          delete static_cast<std::shared_ptr<const void>*>(share);
-        },
-        owner);
-  }
-  if (sum != length) {
-    return absl::InternalError(absl::StrCat("an extent of ", length,
-                                            " bytes was answered with ", sum));
-  }
-  return grpc::ByteBuffer(slices.data(), slices.size());
+  return AnswerOf(DataHead(kDataTag, length), bytes, length);
 }
 
 absl::Status FromAnswer(const grpc::ByteBuffer& buffer, uint64_t length,
                         const std::vector<iovec>& into) {
-  const std::string expected = AnswerHead(length);
+  const std::string expected = DataHead(kDataTag, length);
   std::vector<grpc::Slice> slices;
   if (!buffer.Valid() || buffer.Length() != expected.size() + length ||
       !buffer.Dump(&slices).ok()) {
@@ -316,38 +389,81 @@ absl::Status FromAnswer(const grpc::ByteBuffer& buffer, uint64_t length,
   return absl::InternalError("peer: not enough memory for an extent");
 }
 
-grpc::ByteBuffer ToAnswer(const std::vector<uint64_t>& samples) {
+absl::StatusOr<grpc::ByteBuffer> ToAnswer(const NameAnswer& answer) {
   v1::NamesAnswer message;
-  message.mutable_samples()->Add(samples.begin(), samples.end());
-  return ToBuffer(message.SerializeAsString());
+  message.mutable_samples()->Add(answer.samples.begin(), answer.samples.end());
+  message.mutable_carried()->Add(answer.carried.begin(), answer.carried.end());
+  std::string head = message.SerializeAsString();
+  if (answer.length > 0) head += DataHead(kSentDataTag, answer.length);
+  return AnswerOf(std::move(head), answer.bytes, answer.length);
 }
 
-absl::StatusOr<std::vector<uint64_t>> FromAnswer(const grpc::ByteBuffer& buffer,
-                                                 size_t count) {
+absl::StatusOr<NameAnswer> FromAnswer(const grpc::ByteBuffer& buffer,
+                                      size_t count, uint64_t room) {
+  const auto none = absl::DataLossError("peer: an answer that is none");
+  auto slices = std::make_shared<std::vector<grpc::Slice>>();
+  if (!buffer.Valid()) {
+    if (count == 0) return NameAnswer();
+    return none;
+  }
+  if (!buffer.Dump(slices.get()).ok()) return none;
+  const size_t length = buffer.Length();
+  std::string head(std::min(length, kMostNamesHead), '\0');
+  if (!SliceReader(*slices).Copy(head.data(), head.size())) return none;
+  const absl::optional<SentData> data = FindSentData(head, length);
   v1::NamesAnswer message;
-  const absl::StatusOr<std::string> bytes =
-      buffer.Valid() ? FromBuffer(buffer) : std::string();
-  if (!bytes.ok() || !message.ParseFromString(*bytes)) {
-    return absl::DataLossError("peer: an answer that is none");
+  if (!data || data->fields > head.size() ||
+      !message.ParseFromArray(head.data(), static_cast<int>(data->fields))) {
+    return none;
   }
   const auto& samples = message.samples();
   if (static_cast<size_t>(samples.size()) != count) {
     return absl::DataLossError(absl::StrCat("peer: ", samples.size(),
                                             " samples for ", count, " names"));
   }
-  return std::vector<uint64_t>(samples.begin(), samples.end());
+  NameAnswer answer(std::vector<uint64_t>(samples.begin(), samples.end()));
+  answer.length = length - data->begin;
+  if (answer.length > room || !AreIndices(message.carried(), count) ||
+      message.carried().empty() != (answer.length == 0)) {
+    return absl::DataLossError("peer: bytes that nobody asked for");
+  }
+  answer.carried.assign(message.carried().begin(), message.carried().end());
+  size_t skip = data->begin;
+  for (const grpc::Slice& slice : *slices) {
+    const size_t part = std::min(skip, slice.size());
+    skip -= part;
+    if (part == slice.size()) continue;
+    answer.bytes.pieces.push_back(
+        {const_cast<uint8_t*>(slice.begin()) + part, slice.size() - part});
+  }
+  answer.bytes.owner = std::move(slices);
+  return answer;
 }
 
 uint64_t HashOf(const PeerGroup& group) {
+  std::vector<std::string> names;
+  for (const PeerGroup::Member& member : group.members) {
+    names.push_back(member.name);
+  }
+  return HashOf(names);
+}
+
+uint64_t HashOf(const std::vector<std::string>& names) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   const auto add = [&hash](unsigned char byte) {
     hash = (hash ^ byte) * 0x100000001b3;
   };
-  for (const PeerGroup::Member& member : group.members) {
-    for (char c : member.name) add(static_cast<unsigned char>(c));
+  for (const std::string& name : names) {
+    for (char c : name) add(static_cast<unsigned char>(c));
     add(0);
   }
   return hash;
+}
+
+absl::Status CheckLists(uint64_t ours, uint64_t theirs) {
+  if (ours == 0 || theirs == 0 || ours == theirs) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "another list of members: name the same ones, spelt alike, on all nodes");
 }
 
 std::string Shown(absl::string_view text) {

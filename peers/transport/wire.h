@@ -4,6 +4,7 @@
 #ifndef SHUFFLEFS_PEERS_TRANSPORT_WIRE_H_
 #define SHUFFLEFS_PEERS_TRANSPORT_WIRE_H_
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 #include <sys/uio.h>
@@ -30,8 +31,13 @@ inline constexpr size_t kIdBytes = 16;  // of an instance, a session, a nonce
 inline constexpr char kSessionKey[] = "sfs-session-bin";
 inline constexpr char kMacKey[] = "sfs-mac-bin";
 inline constexpr char kServiceKey[] = "sfs-service";
+// Of the caller; "" if it sent none.
+std::string MetadataOf(const grpc::CallbackServerContext& context,
+                       const char* key);
 
 // Names of the methods, for HMACs and raw calls.
+inline constexpr char kGreetMethod[] = "/shufflefs.peers.v1.Peers/Greet";
+inline constexpr char kJoinMethod[] = "/shufflefs.peers.v1.Peers/Join";
 inline constexpr char kPingMethod[] = "/shufflefs.peers.v1.Peers/Ping";
 inline constexpr char kExtentMethod[] = "/shufflefs.peers.v1.Peers/ReadExtent";
 inline constexpr char kTellMethod[] = "/shufflefs.peers.v1.Peers/Tell";
@@ -74,14 +80,21 @@ absl::StatusOr<grpc::ByteBuffer> ToAnswer(const PeerBytes& bytes,
 absl::Status FromAnswer(const grpc::ByteBuffer& buffer, uint64_t length,
                         const std::vector<iovec>& into);
 
-// A NamesAnswer.
-grpc::ByteBuffer ToAnswer(const std::vector<uint64_t>& samples);
-// DataLoss if it is no NamesAnswer of exactly `count` samples.
-absl::StatusOr<std::vector<uint64_t>> FromAnswer(const grpc::ByteBuffer& buffer,
-                                                 size_t count);
+// A NamesAnswer that refers to the bytes where they are, and keeps them.
+// Internal if they are not as many as it says.
+absl::StatusOr<grpc::ByteBuffer> ToAnswer(const NameAnswer& answer);
+// The bytes stay where they arrived. DataLoss if it is no NamesAnswer of
+// exactly `count` samples, or has more than `room` bytes of files.
+absl::StatusOr<NameAnswer> FromAnswer(const grpc::ByteBuffer& buffer,
+                                      size_t count, uint64_t room);
 
 // A hash of names of members that all daemons compute alike. They are ordered.
 uint64_t HashOf(const PeerGroup& group);
+uint64_t HashOf(const std::vector<std::string>& names);
+
+// FailedPrecondition if both hashes are of lists of members, and they differ:
+// the names decide who owns what and who leads, so all spell them alike.
+absl::Status CheckLists(uint64_t ours, uint64_t theirs);
 
 // What a peer said, for the log: short, and without control characters.
 std::string Shown(absl::string_view text);

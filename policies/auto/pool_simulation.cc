@@ -24,6 +24,7 @@ bool PoolSimulation::Fetch(const std::vector<SampleId>& samples) {
     WhereIs(sample) = Where::kComing;
     held_bytes_ += input_.bytes[sample.value()];
     coming_bytes_ += input_.bytes[sample.value()];
+    read_bytes_ += input_.bytes[sample.value()];
     coming_.push_back(sample);
   }
   while (speed_ == 0 && !coming_.empty()) Arrive();
@@ -73,12 +74,13 @@ double PoolSimulation::WaitFor(SampleId sample) {
   return waited;
 }
 
-bool PoolSimulation::Read(SampleId sample, SimulatedEpoch& epoch) {
+bool PoolSimulation::ReadIsBypass(SampleId sample, SimulatedEpoch& epoch) {
   if (WhereIs(sample) == Where::kOut) {
     Fetch(binder_.FetchChunkOf(sample, Room()));
   }
   if (WhereIs(sample) == Where::kOut) {
     binder_.Bypassed(sample);
+    read_bytes_ += input_.bytes[sample.value()];
     return true;
   }
   epoch.waited += WaitFor(sample);
@@ -98,13 +100,17 @@ SimulatedEpoch PoolSimulation::Run(Seed seed, Epoch epoch) {
   return result;
 }
 
-void PoolSimulation::Show(SampleId name, SimulatedEpoch& result) {
+SampleId PoolSimulation::Open(SampleId name, SimulatedEpoch& result) {
   Fill();
   result.peak_bytes = std::max(result.peak_bytes, held_bytes_);
   const SampleId sample = binder_.Bind(name);
-  result.bypass += Read(sample, result) ? 1 : 0;
-  result.peak_bytes = std::max(result.peak_bytes, held_bytes_);
   result.names.push_back(name.value());
+  return sample;
+}
+
+void PoolSimulation::Read(SampleId sample, SimulatedEpoch& result) {
+  result.bypass += ReadIsBypass(sample, result) ? 1 : 0;
+  result.peak_bytes = std::max(result.peak_bytes, held_bytes_);
   result.samples.push_back(sample.value());
   Work();
 }

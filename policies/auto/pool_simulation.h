@@ -47,7 +47,19 @@ class PoolSimulation {
 
   // A part of Run, after the binder's BeginEpoch: the reader opens and reads
   // `name`. `result` counts it, but for SimulatedEpoch::counts.
-  void Show(SampleId name, SimulatedEpoch& result);
+  void Show(SampleId name, SimulatedEpoch& result) {
+    Read(Open(name, result), result);
+  }
+  // The two parts of Show. The sample that `name` shows; it may be read later.
+  SampleId Open(SampleId name, SimulatedEpoch& result);
+  void Read(SampleId sample, SimulatedEpoch& result);
+  // As Binder::IsReady, once memory is as full as it can be.
+  bool IsReady(SampleId name) {
+    Fill();
+    return binder_.IsReady(name);
+  }
+  // Read from the device so far, in all epochs.
+  uint64_t read_bytes() const { return read_bytes_; }
 
  private:
   enum class Where : uint8_t { kOut, kComing, kHere };
@@ -65,7 +77,7 @@ class PoolSimulation {
   // Waits until `sample` is in memory.
   double WaitFor(SampleId sample);
   // Returns true if the read was a bypass.
-  bool Read(SampleId sample, SimulatedEpoch& epoch);
+  bool ReadIsBypass(SampleId sample, SimulatedEpoch& epoch);
 
   const BinderInput& input_;
   Binder& binder_;
@@ -75,6 +87,7 @@ class PoolSimulation {
   uint64_t coming_bytes_ = 0;
   double done_ = 0;  // done part of the first sample on its way
   uint64_t held_bytes_ = 0;
+  uint64_t read_bytes_ = 0;
 };
 
 }  // namespace shufflefs

@@ -50,7 +50,11 @@ class BrandPolicy : public Policy {
   std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
                                            Epoch epoch) const override;
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
-  absl::string_view instead_on_nodes() const override { return "lirs"; }
+  absl::string_view instead_on_nodes() const override {
+    return shares_names() ? "lirs"
+                          : "lirs, or with peers brand with brand.binding = "
+                            "group and without brand.packed,";
+  }
   bool shares_names() const override {
     return options_.binding == BrandOptions::Binding::kGroup &&
            options_.pool.packed.empty();

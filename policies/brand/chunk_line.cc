@@ -20,7 +20,7 @@ ChunkLine::ChunkLine(const std::vector<std::vector<uint32_t>>& chunks,
       window_(window),
       table_(table),
       place_(chunks.size(), kNever),
-      samples_(table.size()),
+      samples_(std::make_unique_for_overwrite<uint32_t[]>(table.size())),
       queues_(table.group_count()) {}
 
 void ChunkLine::BeginEpoch() {
@@ -76,7 +76,7 @@ void ChunkLine::Tidy(uint32_t* samples, Queue& queue) const {
 }
 
 uint32_t ChunkLine::Draw(uint32_t group, Rng* rng) {
-  uint32_t* const samples = samples_.data() + table_.first(group);
+  uint32_t* const samples = samples_.get() + table_.first(group);
   const auto place = [&](uint32_t at) {
     return place_[chunk_of_[samples[at]]];
   };

@@ -8,12 +8,14 @@
 // answers. If nothing of a group is open, a name gets a random sample of the
 // next chunks that have any, whether it has arrived or not.
 //
-// Memory: 4 bytes per sample, 12 per group, 8 per chunk. Not thread-safe.
+// Memory: 4 bytes per sample, untouched until needed, 12 per group, 8 per
+// chunk. Not thread-safe.
 #ifndef SHUFFLEFS_POLICIES_BRAND_CHUNK_LINE_H_
 #define SHUFFLEFS_POLICIES_BRAND_CHUNK_LINE_H_
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -71,7 +73,7 @@ class ChunkLine {
   size_t settled_ = 0;
   // By group: samples of the chunks that were begun, in that order, starting at
   // the group's first. Some may be open, bound or gone by now.
-  std::vector<uint32_t> samples_;
+  const std::unique_ptr<uint32_t[]> samples_;
   std::vector<Queue> queues_;
 };
 

@@ -155,26 +155,29 @@ class GroupedPlan : public ChunkPlan {
         misses_(table),
         groups_(table.group_count()),
         by_group_(chunks.size()),
-        heap_(table.group_count()) {
+        heap_(table.group_count()),
+        order_(chunks.size(), RandomKey(0)) {
     for (uint32_t c = 0; c < chunks.size(); ++c) ++groups_[HomeOf(c)].chunks;
     uint32_t first = 0;
     for (Group& group : groups_) {
       group.first = first;
       first += group.chunks;
     }
+    std::vector<uint32_t> at(groups_.size());
+    for (uint32_t c = 0; c < chunks.size(); ++c) {
+      const uint32_t group = HomeOf(c);
+      by_group_[groups_[group].first + at[group]++] = c;
+    }
   }
 
   void BeginEpoch(RandomKey key) override {
     key_ = key;
+    order_ = Permutation(chunks_.size(), key);
     misses_.BeginEpoch(key);
     heap_.Clear();
-    std::vector<uint32_t> at(groups_.size());
-    for (const uint32_t chunk : Shuffled(chunks_.size(), key)) {
-      const uint32_t group = HomeOf(chunk);
-      by_group_[groups_[group].first + at[group]++] = chunk;
-    }
     for (uint32_t g = 0; g < groups_.size(); ++g) {
       groups_[g].passed = 0;
+      groups_[g].ordered = false;
       if (groups_[g].chunks > 0) heap_.Set(g, KeyOf(g));
     }
   }
@@ -232,6 +235,7 @@ class GroupedPlan : public ChunkPlan {
     uint32_t chunks = 0;
     uint32_t passed = 0;  // of them
     bool changed = false;
+    bool ordered = false;  // its part of by_group_, as in this epoch
   };
 
   GroupHeap::Key KeyOf(uint32_t group) const {
@@ -251,20 +255,36 @@ class GroupedPlan : public ChunkPlan {
   uint32_t HomeOf(uint32_t chunk) const {
     return table_.group_of(chunks_[chunk].front());
   }
-  uint32_t ChunkAt(uint32_t group, uint32_t place) const {
+  uint32_t ChunkAt(uint32_t group, uint32_t place) {
+    if (!groups_[group].ordered) PutInOrder(groups_[group]);
     return by_group_[groups_[group].first + place];
   }
 
-  // Constant after construction.
+  // Each group by itself, when it is first asked for: an epoch begins at once,
+  // however many chunks there are.
+  void PutInOrder(Group& group) {
+    group.ordered = true;
+    placed_.clear();
+    uint32_t* const first = by_group_.data() + group.first;
+    for (uint32_t i = 0; i < group.chunks; ++i) {
+      placed_.emplace_back(order_.Inverse(first[i]), first[i]);
+    }
+    std::sort(placed_.begin(), placed_.end());
+    for (uint32_t i = 0; i < group.chunks; ++i) first[i] = placed_[i].second;
+  }
+
   const Chunks& chunks_;
   const SampleTable& table_;
   MissQueue misses_;
   std::vector<Group> groups_;
-  std::vector<uint32_t> by_group_;  // chunks, group by group
 
-  RandomKey key_;   // of the epoch
-  GroupHeap heap_;  // groups with chunks to come
+  std::vector<uint32_t> by_group_;  // chunks, group by group
+  RandomKey key_;                   // of the epoch
+  GroupHeap heap_;                  // groups with chunks to come
+  Permutation order_;               // of the epoch
   std::vector<uint32_t> changed_;
+  // For PutInOrder: the chunks of a group, behind their places in order_.
+  std::vector<std::pair<uint64_t, uint32_t>> placed_;
 };
 
 bool OneGroupEach(const Chunks& chunks, const SampleTable& table) {

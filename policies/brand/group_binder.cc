@@ -51,17 +51,17 @@ std::vector<std::vector<uint32_t>> CutChunks(const BinderInput& input,
   return cut;
 }
 
-// The bytes to keep for chunks that a reader asks for. None if all fit.
-uint64_t BytesToKeep(const BinderInput& input,
-                     const std::vector<std::vector<uint32_t>>& chunks,
-                     uint64_t largest) {
+// Returns whether memory holds all samples of the chunks that are fetched.
+bool AllFit(const BinderInput& input,
+            const std::vector<std::vector<uint32_t>>& chunks,
+            uint64_t largest) {
   uint64_t all = 0;
   for (const std::vector<uint32_t>& chunk : chunks) {
     for (const uint32_t sample : chunk) {
       if (input.bytes[sample] <= largest) all += input.bytes[sample];
     }
   }
-  return all <= input.memory_bytes ? 0 : input.memory_bytes / kKeptPart;
+  return all <= input.memory_bytes;
 }
 
 std::vector<uint32_t> ChunkBySample(
@@ -80,10 +80,12 @@ GroupBinder::GroupBinder(const BinderInput& input)
       largest_(std::max<uint64_t>(input_.memory_bytes / kPiecesOfMemory, 1)),
       chunks_(CutChunks(input, largest_)),
       chunk_of_(ChunkBySample(chunks_, input_.grouping->sample_count())),
+      all_fits_(AllFit(input_, chunks_, largest_)),
       table_(*input_.grouping),
       plan_(MakeChunkPlan(chunks_, table_, MemorySamples(input_))),
-      kept_(plan_->one_group_each() ? BytesToKeep(input_, chunks_, largest_)
-                                    : 0),
+      kept_(plan_->one_group_each() && !all_fits_
+                ? input_.memory_bytes / kKeptPart
+                : 0),
       line_(chunks_, chunk_of_, MemorySamples(input_) / kPiecesOfMemory,
             table_),
       rng_(RandomKey(0)),
@@ -105,14 +107,16 @@ void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
   line_.BeginEpoch();
   rng_ = Rng(DeriveKey(seed, epoch, input_.dataset_key, Purpose::kBinding));
   // Opens what an interrupted epoch left unread.
-  for (uint32_t s = 0; s < table_.size(); ++s) {
-    if (!next_[chunk_of_[s]]) table_.Open(s);
-  }
+  table_.ForEachHeld([this](uint32_t sample) {
+    if (!next_[chunk_of_[sample]]) table_.Open(sample);
+  });
   line_.Begin(beginning_);
   for (const uint32_t chunk : beginning_) next_[chunk] = false;
   line_.Advance();
   next_key_ = OrderKey(input_, seed, Epoch(epoch.value() + 1));
   fetched_all_ = false;
+  // Else what is shown before all is fetched would be read again.
+  if (all_fits_) ChooseBeginning();
   Settle();
 }
 
@@ -129,6 +133,11 @@ SampleId GroupBinder::Bind(SampleId name) {
   table_.Bind(SampleTable::IdOf(name), sample);
   plan_->Changed(group);
   return SampleId(sample);
+}
+
+bool GroupBinder::IsReady(SampleId name) const {
+  return Bound(name) ||
+         table_.open_count(table_.group_of(SampleTable::IdOf(name))) > 0;
 }
 
 absl::optional<SampleId> GroupBinder::Bound(SampleId name) const {
@@ -178,7 +187,7 @@ void GroupBinder::Settle() {
     const uint32_t chunk = plan_->Next();
     if (chunk == ChunkPlan::kNone) {
       fetched_all_ = true;
-      ChooseBeginning();
+      if (!all_fits_) ChooseBeginning();
     } else if (!WantedOf(chunk, For::kThisEpoch).empty()) {
       return;
     } else {

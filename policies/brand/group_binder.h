@@ -14,16 +14,18 @@
 // chunks are fetched in a random order, a new one per epoch
 // (policies/brand/chunk_plan.h). Samples are drawn at random from those that
 // are open (policies/brand/chunk_line.h). An epoch's order does not depend on
-// the previous one. Memory: about 45 bytes per sample in addition to
+// the previous one. Memory: about 26 bytes per sample in addition to
 // BinderInput. Cost: Bind is O(1), some 100 ns, amortised over an epoch;
-// BeginEpoch is linear, a few ns per sample.
+// BeginEpoch is linear in the groups, the chunks and the samples in memory (1
+// ms for 14 million samples in 20,000 groups), and looks at no other sample.
+// Only if memory holds all is it linear in the samples.
 //
 // When all of an epoch is fetched, the binder takes as many of the first chunks
 // of the next epoch as memory holds: they are its beginning. NextFetch
 // continues with those of their samples that have left memory by then. The
 // others stay in memory when they are consumed. So the next epoch begins with
 // whole chunks of its own plan, which does not depend on when this epoch showed
-// them.
+// them. If memory holds all, all stays from the first epoch on.
 //
 // A chunk of more than a quarter of the memory is cut into pieces, which are
 // then chunks. A sample larger than that is never fetched into memory: its
@@ -52,6 +54,7 @@ class GroupBinder : public Binder {
   void BeginEpoch(Seed seed, Epoch epoch,
                   absl::Span<const CarriedPair> bound) override;
   SampleId Bind(SampleId name) override;
+  bool IsReady(SampleId name) const override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
   std::vector<SampleId> NextFetch(uint64_t room) override;
@@ -100,6 +103,7 @@ class GroupBinder : public Binder {
   const uint64_t largest_;  // bytes of a chunk
   const std::vector<std::vector<uint32_t>> chunks_;
   const std::vector<uint32_t> chunk_of_;  // by sample
+  const bool all_fits_;                   // into memory
 
   SampleTable table_;
   std::unique_ptr<ChunkPlan> plan_;

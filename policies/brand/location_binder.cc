@@ -4,6 +4,20 @@
 #include <algorithm>
 
 namespace shufflefs {
+namespace {
+
+// By chunk: how many of its samples could fill a location, if nothing were in
+// memory or bound.
+std::vector<uint32_t> FillsOf(const LocationMap& map, size_t chunks) {
+  std::vector<uint32_t> fills(chunks);
+  for (uint32_t l = 0; l < map.location_count(); ++l) {
+    if (!map.has_memory(l)) continue;
+    for (const uint32_t sample : map.column(l)) ++fills[map.chunk_of(sample)];
+  }
+  return fills;
+}
+
+}  // namespace
 
 LocationBinder::LocationBinder(const BinderInput& input, Refill refill)
     : input_(input),
@@ -13,24 +27,37 @@ LocationBinder::LocationBinder(const BinderInput& input, Refill refill)
       rng_(RandomKey(0)),
       next_of_group_(table_.group_count()),
       valid_(map_.location_count()),
-      fills_(input.chunks.size()) {
+      all_fills_(FillsOf(map_, input.chunks.size())) {
   BeginEpoch(Seed(0), Epoch(0), {});
 }
 
 void LocationBinder::BeginEpoch(Seed seed, Epoch epoch,
                                 absl::Span<const CarriedPair> bound) {
+  table_.ForEachHeld(
+      [this](uint32_t sample) { valid_[map_.location_of(sample)] = 0; });
   table_.BeginEpoch(bound);
   rng_ = Rng(DeriveKey(seed, epoch, input_.dataset_key, Purpose::kBinding));
   for (uint32_t g = 0; g < table_.group_count(); ++g) {
     next_of_group_[g] = table_.first(g);
   }
-  std::fill(valid_.begin(), valid_.end(), 0);
-  std::fill(fills_.begin(), fills_.end(), 0);
-  for (uint32_t s = 0; s < table_.size(); ++s) {
-    if (table_.held(s) && !table_.bound(s)) ++valid_[map_.location_of(s)];
+  fills_ = all_fills_;
+  std::vector<uint32_t> locations;  // that are not as in all_fills_
+  table_.ForEachHeld([&](uint32_t sample) {
+    if (!table_.bound(sample)) ++valid_[map_.location_of(sample)];
+    locations.push_back(map_.location_of(sample));
+  });
+  for (const CarriedPair& pair : bound) {
+    locations.push_back(map_.location_of(static_cast<uint32_t>(pair.sample)));
   }
-  for (uint32_t l = 0; l < map_.location_count(); ++l) {
-    if (Empty(l)) CountFills(l, 1);
+  std::sort(locations.begin(), locations.end());
+  locations.erase(std::unique(locations.begin(), locations.end()),
+                  locations.end());
+  for (const uint32_t location : locations) {
+    if (!map_.has_memory(location)) continue;
+    for (const uint32_t sample : map_.column(location)) {
+      --fills_[map_.chunk_of(sample)];
+    }
+    if (Empty(location)) CountFills(location, 1);
   }
 }
 

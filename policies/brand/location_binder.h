@@ -101,7 +101,8 @@ class LocationBinder : public Binder {
   // their way. At most one, except for what an epoch leaves to the next.
   std::vector<uint32_t> valid_;
   // By chunk: how many of its samples are available and have an empty location
-  // with memory.
+  // with memory. The constant is of an epoch that begins with nothing.
+  const std::vector<uint32_t> all_fills_;
   std::vector<uint32_t> fills_;
   BinderCounts counts_;
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,9 @@ class MissQueue {
  public:
   // `table` outlives the queue.
   explicit MissQueue(const SampleTable& table)
-      : table_(table), samples_(table.size()), ends_(table.group_count()) {}
+      : table_(table),
+        samples_(std::make_unique_for_overwrite<uint32_t[]>(table.size())),
+        ends_(table.group_count()) {}
 
   void BeginEpoch(RandomKey key) {
     std::fill(ends_.begin(), ends_.end(), Ends());
@@ -59,9 +62,9 @@ class MissQueue {
 
   const SampleTable& table_;
   Rng rng_{RandomKey(0)};
-  std::vector<uint32_t> mixed_;    // a chunk
-  std::vector<uint32_t> samples_;  // from each group's first on
-  std::vector<Ends> ends_;         // by group
+  std::vector<uint32_t> mixed_;                // a chunk
+  const std::unique_ptr<uint32_t[]> samples_;  // from each group's first on
+  std::vector<Ends> ends_;                     // by group
 };
 
 }  // namespace shufflefs

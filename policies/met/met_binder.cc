@@ -18,6 +18,7 @@ constexpr uint64_t kLargestOfMemory = 4;
 MetBinder::MetBinder(const MetOptions& options, const BinderInput& input)
     : input_(input),
       largest_(input.memory_bytes / kLargestOfMemory),
+      one_a_pass_(options.epochs <= 1),
       progress_(options, input),
       ahead_(input, MetProgress::MiniEpochsFor(options, input), progress_),
       sample_of_(input.grouping->sample_count(), kNone),
@@ -72,7 +73,10 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
                            absl::Span<const CarriedPair> bound) {
   ForEachUnopened([this](uint32_t sample) { progress_.TakeBack(sample); });
   if (begun_ > 0) SkipUnopened();
-  if (begun_++ == 0 || seed != seed_ || !resumed_.empty()) {
+  // What a short pass left out would come in this epoch beside a pass of its
+  // own, and other samples would not.
+  const bool anew = one_a_pass_ && WasCutShort();
+  if (begun_++ == 0 || seed != seed_ || !resumed_.empty() || anew) {
     if (resumed_.empty()) resumed_ = Taken();
     ahead_.Clear();
     progress_.Restart(seed, epoch, std::exchange(resumed_, {}));
@@ -100,6 +104,22 @@ void MetBinder::SkipUnopened() {
     }
     progress_.Skip(g, unopened);
   }
+}
+
+bool MetBinder::WasCutShort() const {
+  const Grouping& grouping = *input_.grouping;
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    uint64_t asked = 0;
+    uint64_t opened = 0;
+    for (uint64_t name = group.first_sample;
+         name < group.first_sample + group.samples; ++name) {
+      asked += sample_of_[name] != kNone ? 1 : 0;
+      opened += opened_.Get(name) ? 1 : 0;
+    }
+    if (asked > 0 && opened < group.samples) return true;
+  }
+  return false;
 }
 
 std::vector<uint64_t> MetBinder::WantedSets() const {

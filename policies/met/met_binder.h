@@ -80,6 +80,8 @@ class MetBinder : public Binder, public MiniEpochs {
   }
   // Skips the names that the ending epoch did not open.
   void SkipUnopened();
+  // Returns whether the ending epoch read a part of a group only.
+  bool WasCutShort() const;
   void Note(uint32_t name, uint32_t sample, bool opened);
   // Calls visit for each name that was bound and never opened. Its sample was
   // not shown.
@@ -91,6 +93,8 @@ class MetBinder : public Binder, public MiniEpochs {
   // Constant after construction.
   const BinderInput& input_;
   const uint64_t largest_;  // bytes of a sample that is read as a whole
+  // Nothing is repeated: each epoch is a pass of its own.
+  const bool one_a_pass_;
 
   MetProgress progress_;
   MetLookAhead ahead_;  // of progress_

@@ -24,6 +24,7 @@ MetShares::MetShares(const Grouping& grouping, uint64_t cycle)
 void MetShares::Restart(RandomKey key, std::vector<uint32_t> served) {
   served_ = std::move(served);
   target_.assign(grouping_.group_count(), 0);
+  excused_.assign(cycle_ == 1 ? served_.size() : 0, 0);
   for (uint32_t g = 0; g < grouping_.group_count(); ++g) {
     const Grouping::Group& group = grouping_.group(GroupId(g));
     const auto begin = served_.begin() + static_cast<long>(group.first_sample);
@@ -31,6 +32,7 @@ void MetShares::Restart(RandomKey key, std::vector<uint32_t> served) {
         group.samples == 0 ? 0
                            : *std::min_element(begin, begin + group.samples);
     target_[g] = (least / cycle_ + 1) * cycle_;
+    if (cycle_ == 1) ForgetDebts(g);
   }
   gave_way_.assign(served_.size(), false);
   all_gave_.assign(grouping_.group_count(), false);
@@ -40,7 +42,8 @@ void MetShares::Restart(RandomKey key, std::vector<uint32_t> served) {
 
 uint64_t MetShares::Left(uint32_t group, uint32_t sample) const {
   const uint64_t target = target_[group];
-  const uint64_t had = uint64_t{served_[sample]} + (gave_way_[sample] ? 1 : 0);
+  const uint64_t had = uint64_t{served_[sample]} + (gave_way_[sample] ? 1 : 0) +
+                       (excused_.empty() ? 0 : excused_[sample]);
   return target > had ? target - had : 0;
 }
 
@@ -55,6 +58,19 @@ std::vector<uint32_t> MetShares::Raise(uint32_t group) {
   all_gave_[group] = false;
   target_[group] += cycle_;
   return owed;
+}
+
+void MetShares::ForgetDebts(uint32_t group) {
+  const Grouping::Group& in = grouping_.group(GroupId(group));
+  const uint64_t end = in.first_sample + in.samples;
+  uint32_t most = 0;
+  for (uint64_t s = in.first_sample; s < end; ++s) {
+    most = std::max(most, served_[s]);
+  }
+  for (uint64_t s = in.first_sample; s < end; ++s) {
+    excused_[s] = most - served_[s];
+  }
+  target_[group] = uint64_t{most} + 1;
 }
 
 void MetShares::Serve(uint32_t sample) {

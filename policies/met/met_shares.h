@@ -8,6 +8,9 @@
 // less. Each does so at most once in met.epochs; otherwise the last mini-epoch
 // would lack them all. If no sample is left that could, as late in the last
 // pass, or because of what the last epoch omits, samples may come twice less.
+//
+// If met.epochs is one, or not set, nothing is owed: after Restart each sample
+// comes once, however often it was shown before.
 #ifndef SHUFFLEFS_POLICIES_MET_MET_SHARES_H_
 #define SHUFFLEFS_POLICIES_MET_MET_SHARES_H_
 
@@ -19,7 +22,8 @@
 
 namespace shufflefs {
 
-// Not thread-safe. Memory: 4 bytes and a bit per sample, 8 per group.
+// Not thread-safe. Memory: 4 bytes and a bit per sample, 8 per group. Another 4
+// bytes per sample if met.epochs is one.
 class MetShares {
  public:
   // `grouping` outlives this object. `cycle`: met.epochs, or 1.
@@ -52,12 +56,16 @@ class MetShares {
   bool MayGiveWay(uint32_t group, uint32_t sample) const;
   // Gives way for samples that came more often than their share before Restart.
   void GiveWayForServed(uint32_t group);
+  void ForgetDebts(uint32_t group);
 
   // Constant after construction.
   const Grouping& grouping_;
   const uint64_t cycle_;
 
   std::vector<uint32_t> served_;  // by sample
+  // By sample: how often it was shown less than others, and is not owed. Empty
+  // if met.epochs is more than one.
+  std::vector<uint32_t> excused_;
   std::vector<uint64_t> target_;  // by group: each sample must reach this
   std::vector<bool> gave_way_;    // by sample: comes once less than that
   std::vector<bool> all_gave_;    // by group: no sample is left that could

@@ -7,7 +7,8 @@ Each node has a namespace with a link of 1 Gbit/s, a group with limited memory,
 and a stock ImageFolder with DistributedSampler and 2 workers, which reads files
 whole and decodes nothing. The source gives 40 MB/s to all nodes together
 (profile nas40), or is another emulated device. A row has an epoch's seconds, until the last rank is done, and
-the datasets that left the source in it."""
+the datasets that left the source in it. With peers it also has the requests to
+other nodes (questions about names, and requests for bytes) for each sample."""
 import argparse
 import contextlib
 import json
@@ -24,8 +25,9 @@ from brand_data import testbed  # noqa: E402
 from cluster_nodes import Network, Node, NodeMount  # noqa: E402
 
 CLASSES, WORKERS, BATCH, PORT = 40, 2, 32, 7373
-# What a rank and its workers need beside the daemon's memory.
-ROOM = testbed.parse_size("480MiB")
+# What a rank and its workers need beside the daemon's memory. More would be page
+# cache, and so memory of the nodes that no row names.
+ROOM = testbed.parse_size("220MiB")
 SYSTEMS = ("raw", "alone", "peers")
 
 
@@ -126,7 +128,8 @@ class Bench:
                 stack.callback(rank.close)
             for rank in ranks:
                 rank.answer()
-            return [self.epoch(system, nodes, ranks, epoch)
+            watched = mounts if system == "peers" else []
+            return [self.epoch(system, nodes, ranks, epoch, watched)
                     for epoch in range(self.arguments.epochs)]
 
     def rank(self, node, root):
@@ -135,8 +138,9 @@ class Bench:
             return Rank(node, root, count)
         return GlooRank(node, root, count, self.arguments.epochs)
 
-    def epoch(self, system, nodes, ranks, epoch):
+    def epoch(self, system, nodes, ranks, epoch, mounts):
         before = sum(node.source_bytes() for node in nodes)
+        requests = peer_requests(mounts)
         begin = time.monotonic()
         busy = processors()
         for rank in ranks:
@@ -147,8 +151,10 @@ class Bench:
             raise RuntimeError(f"epoch {epoch}: not each sample once")
         measure.say(f"{system}, epoch {epoch}: {seconds:.1f} s")
         source = sum(node.source_bytes() for node in nodes) - before
-        return seconds, source, (processors() - busy) / (
-            seconds * os.cpu_count())
+        busy = (processors() - busy) / (seconds * os.cpu_count())
+        asked = [(now - then) / self.arguments.files
+                 for then, now in zip(requests, peer_requests(mounts))]
+        return seconds, source, busy, asked
 
     def is_whole(self, answers):
         """Whether all ranks together read each sample once."""
@@ -163,6 +169,13 @@ def processors():
     words = open("/proc/stat").readline().split()[1:]
     idle = int(words[3]) + int(words[4])
     return (sum(map(int, words[:8])) - idle) / os.sysconf("SC_CLK_TCK")
+
+
+def peer_requests(mounts):
+    """(about names, for bytes) by all of these mounts so far."""
+    each = [mount.status()["peers"] for mount in mounts]
+    return [sum(peers[key] for peers in each)
+            for key in ("name_requests", "byte_requests")] if each else []
 
 
 def wait_until_joined(mounts):
@@ -227,8 +240,15 @@ def report(bench, share):
             seconds, mad = measure.median_mad([run[epoch][0] for run in runs])
             source, _ = measure.median_mad([run[epoch][1] for run in runs])
             busy, _ = measure.median_mad([run[epoch][2] for run in runs])
-            cells.append(f"{seconds:.1f} ± {mad:.1f} s, "
-                         f"{source / bench.size:.2f}, {100 * busy:.0f} %")
+            cell = (f"{seconds:.1f} ± {mad:.1f} s, "
+                    f"{source / bench.size:.2f}, {100 * busy:.0f} %")
+            asked = [measure.median_mad(kind)[0] for kind in
+                     zip(*(run[epoch][3] for run in runs))]
+            if asked:
+                names, parts = asked
+                cell += (f", {names + parts:.2f} requests a sample "
+                         f"({names:.2f} names, {parts:.2f} bytes)")
+            cells.append(cell)
         measure.row(str(epoch), *cells)
 
 

@@ -4,10 +4,14 @@
 through a fresh default mount, and the repeat, against the raw file in the page
 cache. With --cold also both from the device, the page cache dropped. With
 --threshold, trees of files of one size each: from which size on the kernel
-should read files by itself. With --no-passthrough it never does."""
+should read files by itself. With --no-passthrough it never does. With --kept,
+repeated reads of pages that the kernel keeps: of a mount whose daemon answered
+the first read, of a file in memory (memfd), and of tmpfs with huge pages."""
 import argparse
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -15,7 +19,7 @@ import measure  # noqa: E402
 
 BYTES = 2_000_000_000
 PIECE = 1 << 20
-SIZES_KIB = (128, 256, 512, 1024, 2048, 4096, 16384)
+SIZES_KIB = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 TREE_BYTES = 256 << 20
 WAYS = {"passthrough": str(64 << 10), "daemon": "no"}
 
@@ -119,6 +123,54 @@ class Sizes:
                 mount.close()
 
 
+class Kept:
+    """Where the bytes of a shuffled container could stay for a repeated read.
+    All files have the same bytes, and all reads find them in memory."""
+
+    def __init__(self, reader, root, folder):
+        self.reader = reader
+        self.raw = root / "train.bin"
+        self.memory = os.memfd_create("kept")
+        self.huge = folder / "huge"
+        self.huge.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "huge=always,size=3g",
+                        "kept", self.huge], check=True)
+        for target in (f"/proc/self/fd/{self.memory}", self.huge / "train.bin"):
+            shutil.copyfile(self.raw, target)
+        self.pairs = {what: measure.Pairs() for what in (
+            "kept for the mount", "a file in memory", "tmpfs with huge pages")}
+
+    def read(self, path):
+        (seconds,), _, size = self.reader.do(f"large {path}")
+        assert size == BYTES, size
+        return seconds
+
+    def round(self, mount):
+        paths = (mount.path / "train.bin",
+                 f"/proc/{os.getpid()}/fd/{self.memory}",
+                 self.huge / "train.bin")
+        for path, pairs in zip(paths, self.pairs.values()):
+            self.read(path)
+            pairs.add(self.read(self.raw), self.read(path))
+
+    def close(self):
+        os.close(self.memory)
+        subprocess.run(["umount", self.huge], check=True)
+
+
+def kept(reader, root, folder, rounds):
+    files = Kept(reader, root, folder)
+    os.environ["SHUFFLEFS_KERNEL_BACKING"] = "no"
+    try:
+        with measure.Mount(root, folder) as mount:
+            for _ in range(rounds):
+                files.round(mount)
+    finally:
+        files.close()
+    for what, pairs in files.pairs.items():
+        pairs.row(f"2 GB, repeated read: {what}", "-", scale=1, inverse=True)
+
+
 def threshold(reader, folder, rounds):
     root = measure.build_once("large_file_sizes", build_sizes)
     for kib in SIZES_KIB:
@@ -139,6 +191,7 @@ def main():
     parser.add_argument("--cold", action="store_true")
     parser.add_argument("--threshold", action="store_true")
     parser.add_argument("--no-passthrough", action="store_true")
+    parser.add_argument("--kept", action="store_true")
     args = parser.parse_args()
     measure.enter()
     measure.say(measure.machine())
@@ -149,6 +202,10 @@ def main():
             threshold(reader, pathlib.Path(folder), args.rounds)
         return
     root = measure.build_once("large_file", build)
+    if args.kept:
+        with measure.folder() as folder, measure.Reader() as reader:
+            kept(reader, root, pathlib.Path(folder), args.rounds)
+        return
     with measure.folder() as folder, measure.Reader() as reader:
         bench = Bench(reader, root, pathlib.Path(folder))
         bench.read(root)

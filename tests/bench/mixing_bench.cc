@@ -45,7 +45,7 @@ struct Data {
         static_cast<uint64_t>(shape.pool * static_cast<double>(n)) *
         kSampleBytes;
     if (!shape.in_place) {
-      input.chunks = ComposeRandomChunks(grouping, 7, kChunkFiles);
+      input.chunks = ComposeMixedChunks(grouping, 7, kChunkFiles);
       return;
     }
     std::vector<uint64_t> addresses;

@@ -30,6 +30,7 @@
 #   met_records *   the same over the records of containers
 #   met_training    accuracy against met's mini-epochs and repeats
 #   cluster *       four nodes of one job, alone and as peers
+#   cluster_training *  accuracies of a training on four nodes, through peers
 #   yardstick *     how many accelerators a device keeps busy, as MLPerf Storage asks
 #   clairvoyant *   a stock DataLoader whose order is found out, and the harm
 # tests/bench/run.sh NAME -- --help has their options.
@@ -48,11 +49,12 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=(--rounds "$2"); shift ;;
     --clean) clean=yes ;;
-    -h | --help) sed -n '4,42s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
+    -h | --help) sed -n '4,43s/^# \{0,1\}//p' tests/bench/run.sh; exit 0 ;;
     warm_files | warm_threads | warm_builds | no_harm | large_file | million) names+=("$1") ;;
     brand | read_ahead | first_sample | dataloader | training | mixing | epoch_memory) names+=("$1") ;;
     records | cached_profile | mixed_view | two_builds | record_scale | many_files | convergence) names+=("$1") ;;
-    met | met_records | met_training | clairvoyant | cluster | yardstick | limits) names+=("$1") ;;
+    met | met_records | met_training | clairvoyant | yardstick | limits) names+=("$1") ;;
+    cluster | cluster_training) names+=("$1") ;;
     --) shift; break ;;
     *) echo "tests/bench/run.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
@@ -63,7 +65,7 @@ for name in ${names[@]+"${names[@]}"}; do
   case $name in
     brand | read_ahead | first_sample | dataloader | training | records | \
       mixed_view | two_builds | record_scale | many_files | met | met_records | \
-      clairvoyant | cluster | yardstick)
+      clairvoyant | cluster | cluster_training | yardstick)
       [[ $(id -u) == 0 || " $* " == *" --from "* || " $* " == *" --help "* ]] || {
         echo "tests/bench/run.sh: $name needs root: it makes loop devices" \
              "and groups" >&2
@@ -83,7 +85,7 @@ if [[ -z ${SHUFFLEFS_BIN:-} ]]; then
   mkdir -p build/logs
   targets=(shufflefs shufflectl reader_bench epoch_reader_bench mixing_bench
     met_order_bench slowdev)
-  [[ " ${names[*]} " != *" cluster "* ]] || targets+=(shufflefs_peers_module)
+  [[ " ${names[*]} " != *" cluster"* ]] || targets+=(shufflefs_peers_module)
   { cmake --preset release &&
     cmake --build --preset release --target "${targets[@]}"; } \
     >build/logs/bench.build 2>&1 || { tail -n 40 build/logs/bench.build; exit 1; }
@@ -105,7 +107,7 @@ for name in "${names[@]}"; do
   case $name in
     warm_threads | warm_builds | brand | first_sample | dataloader | training | mixing | \
       epoch_memory | cached_profile | mixed_view | two_builds | record_scale | many_files | convergence | \
-      met | met_records | met_training | clairvoyant | cluster | yardstick | limits)
+      met | met_records | met_training | clairvoyant | cluster | cluster_training | yardstick | limits)
       # tables and a number of rounds of their own
       $python "tests/bench/$name.py" ${rounds[@]+"${rounds[@]}"} "$@"
       continue ;;

@@ -93,7 +93,7 @@ class MetRun(Run):
         held = sum(len(data) for data in self.samples)
         self.tier = FaultyTier(folder / "tier", held * 3 // 4, self.args.seed)
         self.shown: collections.Counter[bytes] = collections.Counter()
-        return {"policy": "met", "substitute": "directory", "memory": "8MiB",
+        return {"policy": "met", "substitute": "directory", "memory": "10MiB",
                 "tier.path": self.tier.path,
                 "tier.capacity": max(4 << 20, held),
                 "met.epochs": EPOCHS, "met.repeat": 2}

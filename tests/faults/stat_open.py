@@ -46,7 +46,7 @@ def make_source(root, files, seed):
 
 def options_of(policy, folder, epochs):
     options = {"policy": policy, "substitute": "directory",
-               "memory": "6MiB", "epoch.double_open": "0"}
+               "memory": "10MiB", "epoch.double_open": "0"}
     if policy == "window":
         options["window.samples"] = 64
     if policy == "met":

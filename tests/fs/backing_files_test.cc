@@ -48,6 +48,11 @@ class BackingFilesTest : public testing::Test {
       RETURN_IF_ERROR(TakeLease(fd.get()));
       return fd;
     };
+    parts.check = [this](uint64_t, int fd) {
+      EXPECT_GE(fcntl(fd, F_GETFD), 0);
+      ++checks_;
+      return lost_ ? ErrnoStatus(EACCES, "lost") : absl::OkStatus();
+    };
     parts.add = [this](int) -> absl::StatusOr<int32_t> {
       MutexLock lock(mu_);
       ids_.insert(++last_id_);
@@ -68,12 +73,17 @@ class BackingFilesTest : public testing::Test {
     files_ = std::make_unique<BackingFiles>(std::move(parts));
   }
 
-  BackingFiles::Opened Open(uint64_t nodeid, bool wanted = true) {
-    std::promise<BackingFiles::Opened> opened;
-    files_->Open(nodeid, wanted, [&](const BackingFiles::Opened& how) {
-      opened.set_value(how);
-    });
+  using Answer = absl::StatusOr<BackingFiles::Opened>;
+  Answer TryOpen(uint64_t nodeid, bool wanted = true) {
+    std::promise<Answer> opened;
+    files_->Open(nodeid, wanted,
+                 [&](const Answer& how) { opened.set_value(how); });
     return opened.get_future().get();
+  }
+  BackingFiles::Opened Open(uint64_t nodeid, bool wanted = true) {
+    const Answer opened = TryOpen(nodeid, wanted);
+    EXPECT_EQ(opened.status(), absl::OkStatus());
+    return opened.ok() ? *opened : BackingFiles::Opened();
   }
   // Also waits until the worker has closed the files.
   std::set<int32_t> Ids() {
@@ -101,6 +111,8 @@ class BackingFilesTest : public testing::Test {
   std::string path_;
   std::atomic<bool> refuses_{false};
   std::atomic<int> source_opens_{0};
+  std::atomic<bool> lost_{false};
+  std::atomic<int> checks_{0};
   Mutex mu_;
   int32_t last_id_ = 0;
   std::set<int32_t> ids_;
@@ -148,6 +160,41 @@ TEST_F(BackingFilesTest, WhatTheKernelReadsItReadsForAllDescriptors) {
   Make();
   const BackingFiles::Opened first = Open(7);
   EXPECT_EQ(Open(7, /*wanted=*/false).backing_id, first.backing_id);
+}
+
+// The first descriptor may be older than a change of the file.
+TEST_F(BackingFilesTest, EachFurtherDescriptorIsChecked) {
+  Make();
+  const BackingFiles::Opened first = Open(7);
+  EXPECT_EQ(checks_, 0);  // `open` checked it
+  lost_ = true;
+  EXPECT_EQ(ErrnoOf(TryOpen(7).status()), EACCES);
+  EXPECT_EQ(ErrnoOf(TryOpen(7, /*wanted=*/false).status()), EACCES);
+  EXPECT_EQ(checks_, 2);
+  EXPECT_THAT(Ids(), ElementsAre(first.backing_id));
+  lost_ = false;
+  EXPECT_EQ(Open(7).backing_id, first.backing_id);
+  files_->Close(7, first.handle);
+  EXPECT_THAT(Ids(), ElementsAre(first.backing_id));
+  files_->Close(7, first.handle);  // those that failed do not count
+  EXPECT_THAT(Ids(), IsEmpty());
+}
+
+TEST_F(BackingFilesTest, ADescriptorThatFailsMayBeTheLast) {
+  Make();
+  for (int round = 0; round < 200; ++round) {
+    const BackingFiles::Opened first = Open(7);
+    lost_ = true;
+    std::jthread other([this] {
+      const Answer answer = TryOpen(7, /*wanted=*/false);
+      if (answer.ok()) files_->Close(7, answer->handle);
+    });
+    files_->Close(7, first.handle);
+    other.join();
+    lost_ = false;
+  }
+  EXPECT_THAT(Ids(), IsEmpty());
+  EXPECT_EQ(files_->count(), 0u);
 }
 
 TEST_F(BackingFilesTest, AChangedFileIsTheDaemons) {

@@ -63,6 +63,10 @@ class PassedReadsTest : public ::testing::Test {
         std::move(views), OpensSeen());
   }
   RecordEpoch& epoch() { return *served_->views()[0]->records(); }
+  OpenIs OpenAs(EntryId file) {
+    return epoch().Open(file, {kReader, kReader, kReader},
+                        [](uint32_t) { return false; });
+  }
 
   TempTree tree_;
   SourceDir source_ = tree_.Source();
@@ -147,7 +151,7 @@ TEST_F(PassedReadsTest, TheViewCountsAsIfItHadBeenThere) {
         const auto held = std::count(open.begin(), open.end(), file);
         expected = held > 0 ? OpenIs::kUnclear : OpenIs::kTheNextPass;
       }
-      EXPECT_EQ(epoch().Open(files_[file], kReader), expected);
+      EXPECT_EQ(OpenAs(files_[file]), expected);
     }
   }
 }
@@ -166,7 +170,7 @@ TEST_F(PassedReadsTest, AnEpochThatEndedIsLeftAlone) {
   reads.NoteClosed(1);
   reads.NoteOpen(2, paths_[1]);
   EXPECT_EQ(epoch().complete(), 0u);
-  EXPECT_EQ(epoch().Open(files_[1], kReader), OpenIs::kOfThisPass);
+  EXPECT_EQ(OpenAs(files_[1]), OpenIs::kOfThisPass);
 }
 
 }  // namespace

@@ -11,25 +11,35 @@
 #include "core/source/source_files.h"
 #include "fs/tree/tree.h"
 #include "gtest/gtest.h"
-#include "policies/registry.h"
 #include "tests/core/records/content/record_pool_fixture.h"
-#include "tests/core/view/view_fixture.h"
+#include "tests/core/view/container_setup.h"
 
 namespace shufflefs {
 namespace {
 
 using testing_support::Blocks;
-using testing_support::ByName;
 using testing_support::TempTree;
 using testing_support::TestPool;
 
-std::shared_ptr<RecordEpoch> SomeEpoch() {
-  RecordEpoch::Parts parts;
-  parts.policy = Blocks(65536, 4);
-  return std::make_shared<RecordEpoch>(std::move(parts));
-}
+class RecordSlotsTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<RecordEpoch> SomeEpoch() {
+    RecordEpoch::Parts parts;
+    parts.policy = Blocks(65536, 4);
+    parts.containers = containers_;
+    return std::make_shared<RecordEpoch>(std::move(parts));
+  }
 
-TEST(RecordSlotsTest, ASlotHoldsItsEpochWhileTheKernelKnowsIt) {
+ private:
+  TempTree tree_;
+  const std::shared_ptr<ContainerSet> containers_ =
+      std::make_shared<ContainerSet>(
+          *Dataset::Make(std::make_shared<const Catalogue>(tree_.Scanned()),
+                         ViewConfig(), ""),
+          *RecordRules::Parse({}));
+};
+
+TEST_F(RecordSlotsTest, ASlotHoldsItsEpochWhileTheKernelKnowsIt) {
   RecordSlots slots;
   auto first = SomeEpoch();
   const auto second = SomeEpoch();
@@ -55,7 +65,7 @@ TEST(RecordSlotsTest, ASlotHoldsItsEpochWhileTheKernelKnowsIt) {
   EXPECT_EQ(slots.in_use(), 2u);
 }
 
-TEST(RecordSlotsTest, WhereAllAreInUseTheNextOneWaitsForOneThatIsLetGo) {
+TEST_F(RecordSlotsTest, WhereAllAreInUseTheNextOneWaitsForOneThatIsLetGo) {
   RecordSlots slots(2);
   const uint32_t slot = *slots.Take(SomeEpoch());
   ASSERT_TRUE(slots.Take(SomeEpoch()).ok());
@@ -72,30 +82,12 @@ class ContainerTreeTest : public ::testing::Test {
     tree_.File("a.bin", std::string(1000000, 'x'));
     source_ = std::make_unique<SourceDir>(tree_.Source());
     auto catalogue = std::make_shared<const Catalogue>(tree_.Scanned());
-    ViewConfig config;
-    config.policy = "reimu";
-    config.record.as = "*.bin:fixed";
-    config.record.bytes = 1000;
-    SetupTools tools;
-    tools.policies = Policies();
-    tools.resolver = ByName();
-    tools.records =
-        [this](const ViewConfig& of, std::shared_ptr<const Dataset> dataset,
-               const Policy&, uint64_t) -> absl::StatusOr<ViewRecords> {
-      ViewRecords records;
-      records.containers = std::make_shared<ContainerSet>(
-          dataset, *RecordRules::Parse(of.record));
-      records.containers->Index(*source_, {});
-      records.pool = test_.pool;
-      return records;
-    };
-    View::Parts parts;
-    parts.setup = *MakeViewSetup(config, catalogue, tools, nullptr);
-    parts.tools = std::move(tools);
-    parts.job_tracker = &job_tracker_;
-    parts.rebound = [](bool) {};
+    auto parts = testing_support::ContainerParts(
+        testing_support::ContainerConfig(), catalogue,
+        testing_support::ContainerTools(tree_, test_.pool), job_tracker_);
+    ASSERT_TRUE(parts.ok()) << parts.status();
     std::vector<std::unique_ptr<View>> views;
-    views.push_back(std::make_unique<View>(std::move(parts)));
+    views.push_back(std::make_unique<View>(*std::move(parts)));
     served_ = std::make_unique<ServedDataset>(
         catalogue,
         std::make_unique<PlainReads>(

@@ -32,6 +32,12 @@ void Try(absl::string_view text) {
   const absl::StatusOr<EpochToken> again = ParseToken(written);
   Require(again.ok());
   Require(TokenText(*again) == written);
+  Require(again->by_hand == token->by_hand);
+  Require(again->whole.has_value() == token->whole.has_value());
+  if (token->whole) {
+    Require(again->whole->paths == token->whole->paths);
+    Require(again->whole->places == token->whole->places);
+  }
   // What a view does with it first.
   (void)CarriedNames::Make(token->kept).ok();
   if (token->pairs) (void)CarriedNames::Make(token->pairs->bound).ok();

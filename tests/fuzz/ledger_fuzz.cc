@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class Counter : public LedgerVisitor {
  public:
   void OnEpoch(const LedgerEpoch& epoch) override {
     ++records;
+    by_hand |= epoch.by_hand;
     names[epoch.view] = epoch.names;
     views.push_back(epoch.view_path);
     // What the view does with it first.
@@ -55,10 +57,16 @@ class Counter : public LedgerVisitor {
       Require(open.number < names[view]);
     }
   }
+  void OnContainers(uint8_t, const LedgerContainers& read) override {
+    ++records;
+    by_hand |= read.by_hand;
+    for (const uint64_t file : read.files) Require(file >> 32 == 0);
+  }
   void OnHold(const LedgerHold&) override { ++records; }
   void OnSwitch(const LedgerSwitch&) override { ++records; }
 
   uint64_t records = 0, consumed = 0, bound = 0, carried = 0;
+  uint32_t by_hand = 0;
   std::vector<std::string> views;
   std::vector<uint64_t> names = std::vector<uint64_t>(256);
 };
@@ -88,16 +96,30 @@ void Repair(std::vector<uint64_t>& words) {
   }
 }
 
+// What the next daemon must know of a view's containers.
+struct OfContainers {
+  std::vector<uint64_t> whole;
+  uint32_t by_hand = 0;
+  friend bool operator==(const OfContainers&, const OfContainers&) = default;
+};
+
+OfContainers ContainersOf(const LedgerState& state) {
+  return {state.containers, state.begin.by_hand};
+}
+
 // Goes on with each view's last epoch, as a daemon does that starts again.
-void GoOn(Ledger& ledger, const Counter& seen) {
+std::map<std::string, OfContainers> GoOn(Ledger& ledger, const Counter& seen) {
+  std::map<std::string, OfContainers> known;
   for (const std::string& view : seen.views) {
     absl::optional<LedgerState> state = ledger.TakeLastState(view);
     if (!state) continue;
     Require(state->begin.view_path == view);
+    known[view] = ContainersOf(*state);
     (void)CarriedNames::Make(state->bound).ok();
     state->begin.view = static_cast<uint8_t>(state->begin.view / 2);
     Require(ledger.Continue(*state).ok());
   }
+  return known;
 }
 
 void Play(std::vector<uint64_t> words, bool repair) {
@@ -120,11 +142,18 @@ void Play(std::vector<uint64_t> words, bool repair) {
     Counter again;
     Require(ReplayLedger(path, again).ok());
     Require(again.consumed <= first.consumed);
-    GoOn(**ledger, first);
+    Require((again.by_hand & ~first.by_hand) == 0);
+    const auto known = GoOn(**ledger, first);
     ledger->reset();
     Counter last;
     Require(ReplayLedger(path, last).ok());
     Require(last.consumed + last.bound >= again.consumed + again.bound);
+    ledger = Ledger::Open(path, {});
+    Require(ledger.ok());
+    for (const auto& [view, containers] : known) {
+      const auto state = (*ledger)->TakeLastState(view);
+      Require(state && ContainersOf(*state) == containers);
+    }
   } else {
     Require(!read.ok());
   }

@@ -30,18 +30,35 @@ uint64_t Seed() {
                          : std::strtoull(text, nullptr, 10);
 }
 
+// As fanotify does, it merges an open into one by the same thread of the same
+// file that is still in the queue.
 class FakeReports : public OpenReports {
  public:
-  Taken Take(uint32_t) override { return std::exchange(taken_, {}); }
-  void Add(const ReportedOpen& open) { taken_.opens.push_back(open); }
+  Taken Take(uint32_t) override {
+    Collect();
+    return std::exchange(taken_, {});
+  }
+  void Collect() override {
+    taken_.lost = taken_.lost || std::exchange(queue_.lost, false);
+    taken_.opens.insert(taken_.opens.end(), queue_.opens.begin(),
+                        queue_.opens.end());
+    queue_.opens.clear();
+    queued_.clear();
+  }
+  void Add(const ReportedOpen& open) {
+    if (!queued_.emplace(open.file.value(), open.reader).second) return;
+    queue_.opens.push_back(open);
+  }
   // The queue overflows: everything in it is gone.
   void Overflow() {
-    taken_.opens.clear();
-    taken_.lost = true;
+    queue_ = {{}, true};
+    queued_.clear();
   }
 
  private:
   Taken taken_;
+  Taken queue_;  // the kernel's
+  std::set<std::pair<uint64_t, uint32_t>> queued_;
 };
 
 // A shell that starts a process for each file: `for f in …; do cat $f; done`.

@@ -111,6 +111,8 @@ class ViewReference {
   Epoch epoch() const { return epoch_; }
   // Whether opens are counted.
   bool watching() const { return sees_opens_ && setup_->rebinds(); }
+  // Whether names are to show their own samples from a boundary on, for good.
+  bool stops_moving() const { return pending_ != nullptr && !Moves(*pending_); }
   bool is_sample(EntryId file) const {
     return setup_->dataset->grouping().place(file).has_value();
   }
@@ -181,10 +183,18 @@ class ViewReference {
   bool OnInstall(std::shared_ptr<const ViewSetup> setup,
                  absl::optional<Epoch> moved) {
     if (setup != nullptr) pending_ = std::move(setup);
-    if (!moved && (pending_ == nullptr || !NothingWasRead())) return false;
+    if (!moved && pending_ == nullptr) return false;
+    const bool was_read = !moved && !NothingWasRead();
+    if (was_read && !SwitchesInPass()) return false;
     epoch_ = moved.value_or(epoch_);
     Begin({});
+    read_ = was_read;
     return true;
+  }
+
+  // The open that showed a boundary was sent back.
+  void OnSentBack(uint32_t pid) {
+    if (watching()) doubted_.insert(pid);
   }
 
   // The daemon died and was started again with the running configuration.
@@ -226,19 +236,38 @@ class ViewReference {
     return !listed_ || listed_openers_.insert(pid).second;
   }
 
+  static bool Moves(const ViewSetup& setup) {
+    return setup.dataset->moves() && setup.config.policy != "native";
+  }
+
+  // No boundary would ever be found.
+  bool SwitchesInPass() const {
+    const auto finds = [](const ViewSetup& setup) {
+      return setup.config.epoch_advance == Advance::kAuto;
+    };
+    return finds(*setup_) && finds(*pending_) && !Moves(*setup_) &&
+           !Moves(*pending_);
+  }
+
   bool NothingWasRead() const {
     return !read_ && (sees_opens_ || !ever_read_ || !looked_);
   }
 
   void Begin(const std::vector<CarriedPair>& carried) {
-    if (pending_ != nullptr) setup_ = std::exchange(pending_, nullptr);
+    const bool returns =
+        stops_moving() &&
+        std::any_of(carried.begin(), carried.end(),
+                    [](const auto& pair) { return pair.name != pair.sample; });
+    if (pending_ != nullptr && !returns) {
+      setup_ = std::exchange(pending_, nullptr);
+    }
     waiting_ = held_ = false;
     read_ = looked_ = false;
     Forget();
     if (!watching()) doubted_.clear();
     rebound_ = true;
     NextEpochOpens();
-    Bind(carried, suspended_);
+    Bind(carried, suspended_ || returns);
   }
 
   void Forget() {
@@ -255,7 +284,7 @@ class ViewReference {
   }
 
   void Bind(const std::vector<CarriedPair>& carried, bool identity) {
-    identity |= !setup_->dataset->moves() || setup_->config.policy == "native";
+    identity |= !Moves(*setup_);
     binding_ = std::make_unique<NaiveBinding>(*setup_->dataset, setup_->config,
                                               epoch_, carried, identity);
   }

@@ -63,6 +63,21 @@ class CheckTest : public ::testing::Test {
   const TempDir tree_;
 };
 
+TEST_F(CheckTest, SaysThatSizesAreEstimated) {
+  WriteClasses();
+  CheckReport report = Report();
+  EXPECT_THAT(CheckText(report), HasSubstr("directories, 58.6 KiB, scanned"));
+  EXPECT_EQ(nlohmann::json::parse(CheckJson(report))["bytes_are_estimated"],
+            false);
+  report.estimated = true;
+  EXPECT_THAT(CheckText(report),
+              HasSubstr("directories, about 58.6 KiB, scanned"));
+  EXPECT_THAT(CheckText(report),
+              HasSubstr("sizes:      estimated from a part of the files\n"));
+  EXPECT_EQ(nlohmann::json::parse(CheckJson(report))["bytes_are_estimated"],
+            true);
+}
+
 TEST_F(CheckTest, ClassFoldersWithSplits) {
   WriteClasses();
   tree_.Write("val/cat/a.jpg", "x");

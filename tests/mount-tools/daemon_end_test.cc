@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -61,6 +62,19 @@ TEST_F(DaemonEndTest, WithoutAStateNobodyIsFound) {
   EXPECT_EQ(DaemonOf(dir_.path(), kLong), 0);
   dir_.Write(".shufflefs/control", "policy = \"native\"\n");
   EXPECT_EQ(DaemonOf(dir_.path(), kLong), 0);
+}
+
+// The mount tells the path of its state.
+TEST_F(DaemonEndTest, APipeInThePlaceOfTheLockHangsNobody) {
+  Serve("state", {"", "train"});
+  const std::string lock = LockPath(dir_.path() + "/state");
+  lock_.reset();
+  std::filesystem::remove(lock);
+  ASSERT_EQ(mkfifo(lock.c_str(), 0600), 0);
+  DaemonEnd end(dir_.path(), kLong);
+  EXPECT_TRUE(end.Await(steady_clock::now() + kLong));
+  EXPECT_TRUE(HolderIsDying(dir_.path() + "/state"));
+  EXPECT_FALSE(DaemonIsDying(dir_.path() + "/state", "boot 7"));
 }
 
 TEST_F(DaemonEndTest, ADaemonThatHoldsItsLockIsWaitedFor) {

@@ -3,7 +3,12 @@
 // plain files to its clients.
 #include "mount-tools/ctl/mount_client.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -118,13 +123,62 @@ TEST(MountClient, WritesControlAtOnce) {
 
 TEST(MountClient, PassesOnWhyAWriteFailed) {
   const TempDir dir;
-  std::filesystem::create_directories(dir.path() + "/.shufflefs");
-  // The one file of every system that refuses a write is full.
-  std::filesystem::create_symlink("/dev/full",
-                                  dir.path() + "/.shufflefs/control");
+  dir.Write(".shufflefs/control", "");
+  // No file may grow.
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
   const absl::Status status =
       MountClient(dir.path(), "").WriteControl("seed = 1\n");
-  EXPECT_EQ(ErrnoOf(status), ENOSPC) << status;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(ErrnoOf(status), EFBIG) << status;
+}
+
+// A user's own program can pass for a mount, and root may run shufflectl on it.
+TEST(MountClient, FollowsNoLink) {
+  const TempDir dir;
+  const std::string target = dir.Write("victim", "as it was");
+  dir.Write(".shufflefs/error", "");
+  for (const char* name : {"control", "token", "status"}) {
+    std::filesystem::create_symlink(target, dir.path() + "/.shufflefs/" + name);
+  }
+  const MountClient client(dir.path(), "");
+  EXPECT_EQ(ErrnoOf(client.WriteControl("seed = 1\n")), ELOOP);
+  EXPECT_EQ(ErrnoOf(client.WriteToken("token")), ELOOP);
+  const absl::Status read = client.Read("status").status();
+  EXPECT_EQ(ErrnoOf(read), ELOOP);
+  EXPECT_THAT(read.message(), testing::HasSubstr("no mount of shufflefs"));
+  EXPECT_EQ(dir.Read("victim"), "as it was");
+}
+
+TEST(MountClient, FollowsNoLinkAboveAFile) {
+  const TempDir dir;
+  dir.Write("elsewhere/control", "as it was");
+  std::filesystem::create_directory_symlink(dir.path() + "/elsewhere",
+                                            dir.path() + "/.shufflefs");
+  const MountClient client(dir.path(), "");
+  EXPECT_EQ(ErrnoOf(client.WriteControl("seed = 1\n")), ELOOP);
+  EXPECT_EQ(ErrnoOf(client.Read("control").status()), ELOOP);
+  EXPECT_EQ(dir.Read("elsewhere/control"), "as it was");
+  const MountClient leaves(dir.path(), "../../../../../../etc");
+  EXPECT_EQ(ErrnoOf(leaves.Read("passwd").status()), ELOOP);
+}
+
+TEST(MountClient, OpensNothingThatHangs) {
+  const TempDir dir;
+  dir.Write(".shufflefs/error", "");
+  ASSERT_EQ(mkfifo((dir.path() + "/.shufflefs/control").c_str(), 0600), 0);
+  std::filesystem::create_directory(dir.path() + "/.shufflefs/token");
+  const MountClient client(dir.path(), "");
+  EXPECT_EQ(client.Read("control").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ErrnoOf(client.WriteControl("seed = 1\n")), ENXIO);
+  EXPECT_EQ(client.Read("token").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ErrnoOf(client.WriteToken("token")), EISDIR);
 }
 
 }  // namespace

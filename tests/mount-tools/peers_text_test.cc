@@ -8,6 +8,7 @@ namespace shufflefs {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kStatus[] = R"({"views": [], "peers": {"revision": 2,
@@ -42,6 +43,17 @@ TEST(PeersText, ATableHasALineForEachMember) {
             "seed = 0 here and 3 there\n"
             "4.00 MiB kept for all | 8.00 MiB from the source, by all nodes | "
             "reads: 50 % from peers, 25 % from memory here\n");
+}
+
+TEST(PeersText, RequestsAreCountedForEachSample) {
+  auto status = *status_fields::ParseStatus(kStatus);
+  status["peers"]["name_requests"] = 30u;
+  status["peers"]["byte_requests"] = 20u;
+  EXPECT_THAT(PeersLine(status), Not(HasSubstr("a sample")));
+  status["peers"]["samples_shown"] = 200u;
+  EXPECT_THAT(PeersLine(status), HasSubstr("here | 0.25 requests a sample | "));
+  EXPECT_THAT(*PeersTable(status.dump()),
+              HasSubstr("here | 0.25 requests a sample\n"));
 }
 
 TEST(PeersText, JsonIsOneLine) {

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct SimulateResult {
   int code;
@@ -207,6 +208,36 @@ TEST(Simulate, NodesCostWhatThePaperSays) {
   const std::string text = SimulateNow(words).out;
   EXPECT_THAT(text, HasSubstr("3 nodes with 64.0 MiB of memory each"));
   EXPECT_THAT(text, ContainsRegex("the whole protocol .* 1\\.26 +0\\.41"));
+}
+
+TEST(Simulate, PeersReadTheSourceOnceAndAskAhead) {
+  const std::vector<std::string> words =
+      Brand({"--classes", "1", "--nodes", "4", "memory=256MiB"});
+  const nlohmann::json found = FiguresOf(words)["peers"];
+  EXPECT_EQ(found["names_ahead"], 64);
+  EXPECT_EQ(found["room"], 15 << 20);
+  const nlohmann::json& next = found["next"];
+  EXPECT_GT(found["first"]["source"], 0.99);
+  EXPECT_LT(next["source"], 1.01);
+  // Each name of another node cost at least one without asking ahead.
+  EXPECT_LT(
+      next["name_requests"].get<double>() + next["byte_requests"].get<double>(),
+      0.3);
+  EXPECT_NEAR(next["own"], 0.25, 0.02);
+  const std::string text = SimulateNow(words).out;
+  EXPECT_THAT(text, HasSubstr("4 nodes with 256 MiB of memory each, 15.0 MiB "
+                              "of it for samples that come with names"));
+  EXPECT_THAT(text,
+              ContainsRegex("requests of other nodes, a sample +0\\.[0-9]"));
+  EXPECT_THAT(text, HasSubstr("By chance, an owner shows 0.250.\n"));
+}
+
+TEST(Simulate, NodesOfAnotherBindingShareNoNames) {
+  const std::vector<std::string> words =
+      Brand({"brand.binding=location", "--classes", "1", "--nodes", "3",
+             "memory=64MiB"});
+  EXPECT_FALSE(FiguresOf(words).contains("peers"));
+  EXPECT_THAT(SimulateNow(words).out, Not(HasSubstr("peers")));
 }
 
 TEST(Simulate, BrandSaysWhatItReads) {

@@ -12,7 +12,7 @@ import trees
 from harness import NOBODY, SELF, User
 
 OTHERS = {"allow_other": None, "epoch.advance": "manual"}
-TREE = {**OTHERS, "substitute": "tree", "memory": "8MiB"}
+TREE = {**OTHERS, "substitute": "tree", "memory": "12MiB"}
 GROUP = 12345
 MEMBER = User("member", NOBODY.uid, GROUP)  # of the group alone
 # How long a directory that was closed may stay open, and time to notice.

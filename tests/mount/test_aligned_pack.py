@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """shufflectl pack --align, by its program: what another reader makes of it."""
 import json
+import os
 import random
 import signal
 import subprocess
@@ -11,6 +12,8 @@ import pytest
 import containers
 import harness
 import record_checks
+from harness import NOBODY
+from test_access import as_root
 
 PAGE = 1024
 
@@ -167,3 +170,32 @@ def test_a_manifest_that_is_damaged_is_told(mounts, source, folder):
     why = record_checks.untouched(mount)
     assert list(why) == ["train.tfrecord-00000-of-00001"]
     assert "aligned.manifest: the checksum differs" in why.popitem()[1]
+
+
+# [S-6.5g] A manifest takes nothing out of a file of another user.
+@as_root
+def test_a_strangers_manifest_changes_no_file(mounts, folder):
+    """He may add files to the directory, and replace none."""
+    def records(*sizes):
+        return containers.tfrecord([bytes([i + 1]) * (size - 16)
+                                    for i, size in enumerate(sizes)])
+    source, own, out = (folder / name for name in ("source", "own", "out"))
+    for path in (source, own, out):
+        path.mkdir()
+    (own / "a.tfrecord").write_bytes(records(3000, 3000))
+    for path in (own, out):
+        os.chown(path, NOBODY.uid, NOBODY.gid)
+    harness.run([harness.shufflectl(), "pack", "--align", "page", own, out],
+                user=NOBODY)
+    data = records(3000, 1096, 3000)
+    assert (out / "a.tfrecord").stat().st_size == len(data)
+    (source / "a.tfrecord").write_bytes(data)
+    source.chmod(0o1777)
+    for name in ("aligned.manifest", "a.tfrecord.idx"):
+        harness.run(["cp", out / name, source / name], user=NOBODY)
+    for policy in ("native", "lirs"):
+        mount = mounts(source, {"policy": policy, "epoch.advance": "manual"})
+        assert (mount.path / "a.tfrecord").read_bytes() == data
+        untouched = mount.view()["records"]["untouched"]
+        assert "file of another user" in untouched[0]["why"]
+        mount.unmount()

@@ -67,6 +67,21 @@ def test_lost_permission(mounts, source, options):
     victim.chmod(0o644)
 
 
+# [S-3.15i] A file that was replaced or written is another one, though its size
+# and time were set back.
+def test_a_link_that_was_replaced_tells_nothing_of_the_other(mounts, source):
+    for name in ("link", "kept"):
+        (source / "c0" / name).symlink_to("first")
+    mount = mounts(source, NATIVE)
+    (source / "c0" / "new").symlink_to("other")
+    (source / "c0" / "new").rename(source / "c0" / "link")
+    with pytest.raises(OSError) as error:
+        os.readlink(mount.path / "c0" / "link")
+    assert error.value.errno == errno.ESTALE
+    assert "c0/link" in mount.log()
+    assert os.readlink(mount.path / "c0" / "kept") == "first"
+
+
 # [S-3.15b] No byte is invented: what is gone is an error, not zeros.
 def test_a_descriptor_opened_before_reads_no_invented_bytes(mounts, source):
     """What was there stays right; what is gone is an error, not zeros."""

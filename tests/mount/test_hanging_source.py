@@ -2,11 +2,14 @@
 """A source that does not answer: what else is asked is answered."""
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
 
 import harness
+from harness import NOBODY
+from test_access import OTHERS, SOON, as_root, may
 
 READERS = 64
 BYTES = 300_000
@@ -41,7 +44,7 @@ class Source:
         self.path = path or folder / "source"
         self.switches = folder / "switches"
         for path in (self.directory, self.path, self.switches):
-            path.mkdir()
+            path.mkdir(exist_ok=True)
         names = [f"hang{i:03}" for i in range(READERS)]
         for name in [*names, *others]:
             (self.directory / name).write_bytes(content(name))
@@ -170,6 +173,48 @@ def test_a_file_system_below_that_hangs_holds_up_no_other(below, mounts,
     below.answer()
     readers.wait()
     assert [p.returncode for p in readers.processes] == [0] * READERS
+
+
+def expect_closed_while_it_hangs(mount, source):
+    """`source` is mounted at `far`, and nothing else hangs."""
+    os.kill(source.process.pid, signal.SIGSTOP)
+    try:
+        # Its last rights are told, and its own file system is still asked.
+        harness.run(["stat", mount.path / "far"], user=NOBODY, timeout=30)
+        (source.path.parent / "near").chmod(0o700)
+        harness.eventually(lambda: not may("-x", mount.path / "near", NOBODY),
+                           SOON, "closing near")
+    finally:
+        os.kill(source.process.pid, signal.SIGCONT)
+
+
+# [S-3.16d] A directory that is closed in the source is closed in the mount
+# within two seconds, and names of other directories show nothing of it any
+# more.
+@as_root
+def test_a_file_system_below_that_hangs_keeps_no_other_open(below, mounts):
+    mount = mounts(below.path.parent, {**NATIVE, **OTHERS})
+    assert may("-x", mount.path / "near", NOBODY)
+    expect_closed_while_it_hangs(mount, below)
+
+
+# [S-3.16d] A directory that is closed in the source is closed in the mount
+# within two seconds, and names of other directories show nothing of it any
+# more.
+@as_root
+def test_what_is_mounted_over_a_directory_later_keeps_no_other_open(
+        folder, mounts):
+    tree = folder / "tree"
+    for name in ("near", "far"):
+        (tree / name).mkdir(parents=True)
+        (tree / name / "file").write_bytes(b"bytes")
+    mount = mounts(tree, {**NATIVE, **OTHERS})
+    assert may("-x", mount.path / "near", NOBODY)
+    over = Source(folder, tree / "far", others=())
+    try:
+        expect_closed_while_it_hangs(mount, over)
+    finally:
+        over.close()
 
 
 # [S-3.15k] While reads of the source hang, all that needs none of them is

@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import hashlib
+import os
 import pickle
 import random
 import signal
@@ -188,20 +189,94 @@ def test_the_daemon_never_reads_the_last_reports(mounts, source):
 
 # The first opens of a pass are lost. A reader of a fixed order opens these names
 # first in the next pass, too, and there they are the only ones not yet opened.
-def test_a_reader_of_a_fixed_order_lives_through_a_kill(mounts, source):
+@pytest.mark.parametrize("restored", [False, True])
+@pytest.mark.parametrize("later", ["observed", "seen"])
+def test_a_reader_of_a_fixed_order_lives_through_a_kill(mounts, source,
+                                                        restored, later):
     mount = reported(mounts(source, OBSERVED))
+    token = mount.read("token")
     for shown in passes(mount, 2):  # the kernel has all pages now
         assert each_once(shown, source)
+    if restored:
+        assert mount.write_control(token, "token") is None, mount.read("error")
+        assert mount.view()["epoch"] == 0
     names = random.Random(9).sample(names_of(mount), 360)
     shown = read(names[:200])
     shown += read_unseen(mount, names[200:] + names[:20])
-    reported(mount.start())
+    mount.options["open"] = later
+    mount.start()
+    if later == "observed":
+        reported(mount)
     shown += read(names[20:])
     assert each_once(shown[:360], source)
     assert each_once(shown[360:], source)
     for number in range(4):
         assert each_once(read(names), source), number
     assert mount.view()["epoch_hold_reason"] == "lost", mount.log()
+
+
+# The wanted policy would allow reports; the one whose epoch goes on does not.
+def test_the_epoch_of_a_policy_that_needs_answers_goes_on(mounts, folder):
+    source = trees.class_folders(folder / "source", 4, 50)
+    mount = mounts(source, {"policy": "brand", "substitute": "directory",
+                            "open": "observed", "memory": "8MiB"})
+    names = random.Random(3).sample(names_of(mount), 200)
+    shown = read(names[:100])
+    assert mount.write_control('policy = "lirs"\n') is None, mount.read("error")
+    assert mount.view()["epoch_state"] == "waiting"
+    mount.kill()
+    mount.start()
+    shown += read(names[100:])
+    assert each_once(shown, source)
+    for number in range(3):
+        shown = read(random.Random(number).sample(names, 200))
+        assert each_once(shown, source), (number, mount.log())
+    assert mount.status()["opens"]["seen_by"] == "requests"
+    assert mount.view()["warnings"] == []
+
+
+def read_below(directory, names):
+    shown = []
+    for name in names:
+        descriptor = os.open(name, os.O_RDONLY, dir_fd=directory)
+        with open(descriptor, "rb") as file:
+            shown.append(file.read())
+    return shown
+
+
+# A directory that was opened before the scan ended is not watched.
+def test_a_reader_below_a_directory_of_before_the_scan(mounts, folder):
+    source = trees.class_folders(folder / "source", 2, 60)
+    (source / "slow").mkdir()
+    inner = mounts(trees.class_folders(folder / "inner", classes=1),
+                   {"policy": "native"}, mountpoint=source / "slow")
+    try:
+        os.kill(inner.process.pid, signal.SIGSTOP)
+        mount = mounts(source, {**OBSERVED, "wait": "0s"}, start=False)
+        mount.start(ready=False)
+        harness.eventually(lambda: harness.mount_types(mount.path),
+                           what="the mount")
+        directory = os.open(mount.path / "c0", os.O_RDONLY | os.O_DIRECTORY)
+        os.kill(inner.process.pid, signal.SIGCONT)
+        reported(mount)
+        names = sorted(os.listdir(source / "c0"))
+        try:
+            shown = read_below(directory, names[:30])
+            # Others end passes meanwhile, whose epochs are held.
+            everything = sorted(mount.path.rglob("*.png"))
+            for number in range(3):
+                read(random.Random(number).sample(everything, len(everything)))
+            shown += read_below(directory, names[30:])
+        finally:
+            os.close(directory)
+        assert (collections.Counter(shown) == collections.Counter(
+            (source / "c0" / name).read_bytes() for name in names))
+        view = mount.view()
+        assert view["epoch_hold_reason"] == "lost", view
+        assert any("before the scan ended" in line
+                   for line in view["warnings"]), view
+    finally:
+        os.kill(inner.process.pid, signal.SIGCONT)
 
 
 def read_as_a_job(names):

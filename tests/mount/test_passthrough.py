@@ -15,7 +15,6 @@ import pytest
 
 import harness
 
-FIRST_FILE = 1 << 60  # the number of a file is this and its place in the scan
 MIB = 1 << 20
 SIZES = (MIB, 3 * MIB + 17, 2 * MIB)
 NATIVE = {"policy": "native"}
@@ -184,22 +183,6 @@ def test_a_file_that_changed_before_the_open(mounts, source, how):
         assert (mount.path / name).read_bytes() == (source / name).read_bytes()
 
 
-# [S-25.2b] A lost permission is noticed at the next open.
-def test_a_permission_that_was_taken_away(mounts, source):
-    mount = mounts(source, {**NATIVE, "allow_other": None})
-    victim = source / "a" / "1.bin"
-    read = ["head", "-c", "10", mount.path / "a" / "1.bin"]
-    assert harness.run(read, user=harness.NOBODY, check=False).returncode == 0
-    victim.chmod(0o600)
-    assert harness.run(read, user=harness.NOBODY, check=False).returncode == 1
-    closed = source / "a" / "2.bin"
-    closed.chmod(0o600)
-    mount.close()
-    mount = mounts(source, {**NATIVE, "allow_other": None})
-    read[-1] = mount.path / "a" / "2.bin"
-    assert harness.run(read, user=harness.NOBODY, check=False).returncode == 1
-
-
 # [S-25.2c] Who opens such a file in the source for writing waits until its
 # readers in the mount are cut off.
 @pytest.mark.parametrize("how", ["write", "truncate", "append"])
@@ -230,27 +213,6 @@ def test_no_descriptor_mixes_two_states_of_a_file(mounts, source, how):
     assert names(mount)[0].read_bytes() == (source / "a/0.bin").read_bytes()
     assert metric(mount, "backed_opens") == 3
     shown.stat()
-
-
-# [S-3.16a] No name shows a sample to somebody whom the source refuses it.
-def test_the_name_of_a_file_that_was_cut_off_opens_no_way_to_it(mounts, source):
-    """That name is for the daemon. The directory of the file is closed to
-    others, who could guess the number in the name."""
-    (source / "a").chmod(0o700)
-    mount = mounts(source, {**NATIVE, "allow_other": None})
-    reader = os.open(mount.path / "a" / "1.bin", os.O_RDONLY)
-    assert os.read(reader, 1000)
-    with open(source / "a" / "1.bin", "r+b"):
-        pass
-    harness.eventually(lambda: "somebody opened it" in mount.log(),
-                       what="the file is cut off")
-    names = [mount.path / f".shufflefs-cut-{FIRST_FILE + entry}"
-             for entry in range(20)]
-    for user in harness.USERS:
-        found = harness.run(["stat", "--format=%n", *names], user=user,
-                            check=False)
-        assert found.stdout == "", found.stdout
-    assert attempt(os.close, reader) == errno.EIO
 
 
 def test_readers_never_see_two_states(mounts, source):

@@ -3,6 +3,7 @@
 others need not read. Whatever happens to one, the bytes of the others are
 right."""
 import os
+import shutil
 import signal
 
 import pytest
@@ -134,3 +135,26 @@ def test_no_peers_no_word(mounts, source):
     threads = [open(f"/proc/{mount.process.pid}/task/{task}/comm").read()
                for task in os.listdir(f"/proc/{mount.process.pid}/task")]
     assert not [name for name in threads if name.startswith("sfs-peers")]
+
+
+def test_a_module_that_others_may_have_put_there_is_not_loaded(folder):
+    """A program is copied below a directory that everybody may write to."""
+    place = folder / "place"
+    for name in ("bin", "peers", "source", "mnt"):
+        (place / name).mkdir(parents=True)
+    program = shutil.copy(harness.shufflefs(), place / "bin")
+    (place / "peers" / "shufflefs_peers.so").write_bytes(b"planted")
+    env = {name: value for name, value in os.environ.items()
+           if name != "SHUFFLEFS_PEERS_MODULE"}
+    members = ";".join(f"127.0.0.1:{port}" for port in free_ports(2))
+
+    def said():
+        done = harness.run(
+            [program, "-f", "-o", f"peers={members},state={folder / 'state'}",
+             place / "source", place / "mnt"], check=False, env=env)
+        assert done.returncode != 0
+        return done.stderr
+    assert "invalid ELF header" in said() or "too short" in said()
+    place.chmod(0o777)
+    assert "peers: " in said()
+    assert "others may write to a directory above it" in said()

@@ -2,8 +2,10 @@
 """policy = brand over several nodes: each name has an owner, which binds it for
 all of them, and each chunk is read by one node."""
 import collections
+import errno
 import os
 import random
+import shutil
 import signal
 import subprocess
 
@@ -11,7 +13,7 @@ import pytest
 
 import harness
 import joint
-from peer_nodes import Cluster, forget
+from peer_nodes import Cluster, forget, free_ports
 from test_peers_epochs import AUTO, CLASSES, PER_CLASS, once_each
 from test_peers_epochs import verify_together
 from test_peers_epochs import job_of, source  # noqa: F401: fixtures
@@ -38,6 +40,31 @@ def source_bytes(cluster):
 
 def warnings_of(cluster):
     return [mount.view()["warnings"] for mount in cluster.mounts]
+
+
+# [S-24.3e] With peers, a policy that binds names by the memory of one node is
+# refused.
+def test_what_nodes_do_not_share_is_refused(mounts, source):
+    port, = free_ports(1)
+    options = {**BRAND, "substitute": "directory", "memory": "64MiB",
+               "peers": f"127.0.0.1:{port}", "peers.listen": f"127.0.0.1:{port}",
+               "brand.binding": "location"}
+    mount = mounts(source, options, start=False)
+    with pytest.raises(AssertionError, match="exit 1"):
+        mount.start()
+    for words in ("peers: policy = brand binds names by what is in one node's "
+                  "memory", "policy = lirs, or with peers brand with "
+                  "brand.binding = group and without brand.packed"):
+        assert words in mount.log()
+    # The user's word that this node reads all of it.
+    mount.options["nodes"] = "1/1"
+    mount.start()
+    assert mount.view()["warnings"] == []
+    mount.unmount()
+    del mount.options["nodes"], mount.options["brand.binding"]
+    mount.start()
+    assert mount.write_control('brand.binding = "location"\n') == errno.EINVAL
+    assert "peers: policy = brand" in mount.read("error")
 
 
 # [S-24.3a] With peers, brand binds each name on one node, so over all nodes
@@ -74,6 +101,77 @@ def test_each_sample_leaves_the_source_once(mounts, source, job_of):
     assert source_bytes(cluster) <= 1.1 * size
     for mount in cluster.mounts:
         assert mount.status()["peers"]["bytes_from_peers"] > size / 3
+
+
+# What the owner has in memory comes with the name.
+def test_a_sample_costs_less_than_two_requests(mounts, source, job_of):
+    cluster = Cluster(mounts, source, **BRAND)
+    shared(cluster)
+    job = job_of(cluster)
+    before = 0
+    for number in range(4):
+        assert once_each(job.epoch(number)), f"epoch {number}"
+        asked = cluster.sum("name_requests") + cluster.sum("byte_requests")
+        print("epoch", number, "requests a sample", (asked - before) / COUNT)
+        if number > 0:  # then all is in memory
+            assert asked - before < 0.8 * COUNT, f"epoch {number}"
+        before = asked
+    # Names that are carried over a boundary are not bound again.
+    assert cluster.sum("samples_shown") > 3.5 * COUNT
+    assert cluster.sum("reads_sent_ahead") > COUNT
+    text = subprocess.run([harness.shufflectl(), "status",
+                           cluster.mounts[0].path], capture_output=True,
+                          text=True, check=True).stdout
+    assert "requests a sample" in text
+
+
+# Who reads in an order that is known asks for many names at a time.
+def test_names_are_asked_for_ahead(mounts, source):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
+    shared(cluster)
+    asked = 0
+    for number in range(3):
+        if number:
+            cluster.mounts[0].next_epoch()
+            harness.eventually(lambda n=number: cluster.epochs() == [n] * 3,
+                               what="the others")
+        shown = collections.Counter()
+        for name in sorted(NAMES):
+            content = (cluster.mounts[0].path / name).read_bytes()
+            assert content.startswith(name[1].encode()), "another label"
+            shown[content] += 1
+        assert len(shown) == COUNT
+        before, asked = asked, (cluster.sum("name_requests") +
+                                cluster.sum("byte_requests"))
+        print("epoch", number, "requests a sample", (asked - before) / COUNT)
+    # Two thirds of the names are those of other nodes.
+    assert asked - before < 0.4 * COUNT
+    assert warnings_of(cluster) == [[], [], []]
+
+
+# Files that come with names need what other files need.
+def test_what_came_with_a_name_is_checked_here(mounts, source):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
+    shared(cluster)
+    mount = cluster.mounts[0]
+    for name in NAMES:  # so that all is in memory
+        (mount.path / name).read_bytes()
+    mount.next_epoch()
+    harness.eventually(lambda: cluster.epochs() == [1] * 3, what="the others")
+    for name in NAMES[:40]:
+        os.stat(mount.path / name)
+    for path in source.rglob("*.bin"):
+        size = path.stat().st_size
+        path.write_bytes(b"\0" * size)
+    for name in NAMES[:40]:
+        try:
+            content = (mount.path / name).read_bytes()
+        except OSError as error:
+            assert error.errno == errno.ESTALE
+        else:
+            # The owner is this node, and had it in memory.
+            assert content.startswith(name[1].encode()), "changed bytes"
+    assert mount.status()["peers"]["reads_sent_ahead"] > 0
 
 
 # Lookups that wait for another node stop nobody else.
@@ -174,6 +272,40 @@ def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed):
     read_with_faults(cluster, job_of(cluster),
                      [kill(victim) for victim in rng.sample(cluster.mounts, 2)])
     assert warnings_of(cluster) == [[], [], []]
+
+
+# Its ledger does not have the epoch, so it counts all that it may have given.
+def test_a_daemon_that_begins_anew_without_its_ledger(mounts, source):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
+    shared(cluster)
+    cluster.mounts[0].next_epoch()
+    harness.eventually(lambda: cluster.epochs() == [1] * 3, what="the others")
+    order = random.Random(7).sample(NAMES, COUNT)
+    shown = {}
+
+    def read(names):
+        for at, name in enumerate(names):
+            content = (cluster.mounts[at % 3].path / name).read_bytes()
+            shown[name] = content
+
+    read(order[:300])
+    victim = cluster.mounts[2]
+    victim.kill()
+    for path in victim.state.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    victim.start()
+    cluster.wait_until_agreed()
+    shared(cluster)
+    # What the others asked it for, it was told.
+    for at, name in enumerate(order[:300]):
+        if at % 3 != 2:
+            assert (victim.path / name).read_bytes() == shown[name], name
+    read(order[300:])
+    twice = COUNT - len(set(shown.values()))
+    named = sum(int(count) for mount in cluster.mounts
+                for text in mount.view()["warnings"]
+                for count in joint.NOT_ASKED.findall(text))
+    assert 0 < twice <= named <= COUNT, (twice, named)
 
 
 # Names that one policy binds for all are carried into the other's epochs.

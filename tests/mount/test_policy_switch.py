@@ -3,7 +3,10 @@
 import concurrent.futures
 import json
 import os
+import random
 import subprocess
+
+import pytest
 
 import harness
 import trees
@@ -72,6 +75,69 @@ def test_a_switch_waits_for_the_boundary_unless_nothing_was_read(mounts,
     assert mount.view()["policy"] == "window" and mount.view()["seed"] == 5
     assert trees.moved(before, mount.client("digest_tree.py",
                                             mount.path)) > 0
+
+
+def numbered(root):
+    """300 files in two classes, each with a content of its own."""
+    names = [f"{c}/{i:03d}.bin" for c in "ab" for i in range(150)]
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    return names
+
+
+# The first opens of a pass come before it is known that it
+# has begun. Names that are not to move any more keep those samples, too.
+@pytest.mark.parametrize("policy, wanted, order", [
+    *((policy, wanted, "random") for policy in ("lirs", "brand")
+      for wanted in ("native", "static", "clairvoyant", "window")),
+    ("lirs", "native", "sorted"), ("brand", "static", "sorted")])
+def test_a_switch_in_mid_pass_loses_no_sample(mounts, folder, policy, wanted,
+                                              order):
+    names = numbered(folder / "source")
+    mount = mounts(folder / "source", {**LIRS, "policy": policy})
+    rng = random.Random(1)
+    for number in range(6):
+        if order == "random":
+            rng.shuffle(names)
+        shown = {}
+        for k, name in enumerate(names):
+            shown[name] = (mount.path / name).read_text()
+            if number == 0 and k == 150:
+                assert mount.write_control(f'policy = "{wanted}"\n') is None
+        assert sorted(shown.values()) == sorted(names), number
+        if number in (1, 2):  # what was opened first shows the same still
+            rows = (line.split("\t")
+                    for line in mount.read("order").splitlines())
+            kept = {name: sample for _, name, sample in rows}
+            assert [kept[name] for name in names[:12]] == [
+                shown[name] for name in names[:12]], number
+    view = mount.view()
+    assert (view["policy"], view["epoch_state"]) == (wanted, "running")
+    if wanted != "window":
+        assert all(name == sample for name, sample in shown.items())
+
+
+# Nobody counts what is opened under native, so no pass is seen to end.
+def test_a_switch_from_native_says_that_it_waits_for_a_signal(mounts, folder):
+    names = numbered(folder / "source")
+    mount = mounts(folder / "source", {**LIRS, "policy": "native"})
+    for name in names[:150]:
+        assert (mount.path / name).read_text() == name
+    assert mount.write_control('policy = "static"\n') is None
+    assert mount.view()["policy"] == "static"  # nothing changes with it
+    assert mount.write_control('policy = "lirs"\n') is None
+    for name in names[150:] + names:
+        assert (mount.path / name).read_text() == name
+    view = mount.view()
+    assert (view["policy"], view["epoch_state"]) == ("static", "waiting")
+    assert any("policy = lirs waits for epoch" in warning
+               for warning in view["warnings"])
+    mount.next_epoch()
+    assert mount.view()["policy"] == "lirs"
+    shown = {name: (mount.path / name).read_text() for name in names}
+    assert sorted(shown.values()) == sorted(names)
+    assert shown != {name: name for name in names}
 
 
 def test_the_new_policy_is_the_one_a_fresh_mount_would_have(mounts, folder):

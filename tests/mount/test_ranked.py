@@ -135,6 +135,31 @@ def test_long_and_ambiguous_names_are_hashed(mounts, folder):
         mount.next_epoch()
 
 
+# [S-3.8i] No two files of a view have one ranked name, whatever their paths.
+def test_paths_made_to_fit_take_no_others_name(mounts, folder):
+    source = folder / "source"
+    sample = b"images/a~1.png"
+    same_hash = (b"\x73\x22\x08\xaf\x6b\xee\x12\xfb\x7d\x01\x81\x2c\xf7\x21"
+                 b"\xad\x1ccbebhhhg/a~1.png")
+    spells_it = b"25e1dce74c504611/a/1.png"
+    for path in (sample, same_hash, spells_it):
+        file = os.path.join(os.fsencode(source), path)
+        os.makedirs(os.path.dirname(file))
+        with open(file, "wb") as out:
+            out.write(path)
+    mount = mounts(source, RANKED)
+    for _ in range(2):
+        names = os.listdir(os.fsencode(mount.path))
+        shown = []
+        for name in names:
+            name = os.path.join(os.fsencode(mount.path), name)
+            with open(name, "rb") as file:
+                shown.append(file.read())
+            assert os.getxattr(name, "user.shufflefs.sample") == shown[-1]
+        assert sorted(shown) == sorted([sample, same_hash, spells_it])
+        mount.next_epoch()
+
+
 # [S-3.8f] Search permission of the directories above a file is honoured.
 def test_search_permission_above_is_honoured(mounts, source):
     """A file in a folder that the reader may not enter stays out of reach."""

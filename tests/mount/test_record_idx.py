@@ -126,6 +126,37 @@ def test_who_reads_an_index_stays_in_the_epoch(mounts, source):
     assert (mount.path / "a.idx").read_text() != index
 
 
+# A restart changes nothing about that.
+@pytest.mark.parametrize("way", ["kill", "unmount", "token"])
+def test_who_read_an_index_stays_in_the_epoch_after_a_restart(mounts, source,
+                                                              way):
+    options = {"policy": "lirs", "epoch.advance": "auto"}
+    mount = record_checks.indexed(mounts(source, options))
+    spans = [tuple(map(int, line.split()))
+             for line in (mount.path / "a.idx").read_text().splitlines()]
+
+    def records():
+        """By the places of the first pass, as DALI reads."""
+        whole = (mount.path / "a.tfrecord").read_bytes()
+        (mount.path / "b.tfrecord").read_bytes()
+        return [whole[at:at + size] for at, size in spans]
+
+    first = records()
+    token = mount.read("token")
+    if way == "token":
+        mount.unmount()
+        mount = record_checks.indexed(mounts(source, options))
+        assert mount.write_control(token, "token") is None
+    else:
+        getattr(mount, way)()
+        record_checks.indexed(mount.start())
+    for _ in range(3):
+        assert records() == first
+        assert mount.view()["epoch"] == 0
+    assert any("index of offsets" in each
+               for each in mount.view()["warnings"])
+
+
 def test_at_once_after_mounting(mounts, source):
     """Whoever comes before the index is made gets whole files all the same."""
     for _ in range(5):

@@ -65,6 +65,97 @@ def test_an_open_right_after_the_last_close_begins_the_next_pass(mounts,
             assert mount.view()["epoch"] == epoch
 
 
+SHARDS = {"record.as": "t-*:lines", "record.scope": "set", "policy": "lirs",
+          "epoch.advance": "auto"}
+
+
+@pytest.fixture
+def shards(folder):
+    """A set of four whose records are shuffled across all of them."""
+    root = folder / "shards"
+    root.mkdir()
+    for shard in range(4):
+        containers.write_lines(root / f"t-0000{shard}-of-00004",
+                               containers.lines(2000, start=2000 * shard))
+    return root
+
+
+def read_shards(mount, numbers):
+    return [line for number in numbers
+            for line in (mount.path / f"t-0000{number}-of-00004")
+            .read_text().splitlines()]
+
+
+def expected_of(shards):
+    return sorted(line for path in shards.iterdir()
+                  for line in path.read_text().splitlines())
+
+
+def has_whole_passes(mount, shards, epoch):
+    for number in range(epoch + 1, epoch + 3):
+        assert sorted(read_shards(mount, range(4))) == expected_of(shards)
+        assert mount.view()["epoch"] == number
+
+
+# The job that goes on is not taken for one that begins an epoch.
+@pytest.mark.parametrize("way", ["live", "kill", "kill after"])
+def test_a_loader_reads_again_what_it_had_read_ahead(mounts, source, way):
+    """It had read the whole container, but had trained on the half of it."""
+    mount = mounts(source, LINES)
+    path = mount.path / "train.svm"
+    with open(path) as file:
+        first = file.readlines()
+        token = mount.read("token")
+    if way == "kill":
+        mount.kill()
+        mount.start()
+    assert mount.write_control(token, "token") is None, mount.read("error")
+    if way == "kill after":
+        mount.kill()
+        mount.start()
+    assert path.read_text().splitlines(True) == first
+    assert mount.view()["epoch"] == 0
+    assert path.read_text().splitlines(True) != first
+    assert mount.view()["epoch"] == 1
+
+
+@pytest.mark.parametrize("way", ["live", "kill", "moved", "moved and killed"])
+def test_the_rest_of_the_shards_ends_the_pass_of_a_token(mounts, shards, way):
+    mount = mounts(shards, SHARDS)
+    for _ in range(2):
+        read_shards(mount, range(4))
+    seen = read_shards(mount, [0, 1])
+    token = mount.read("token")
+    read_shards(mount, [2])  # ahead: the checkpoint does not know of it
+    if way == "kill":
+        mount.kill()
+        mount.start()
+    if way.startswith("moved"):
+        mount.unmount()
+        mount = mounts(shards, SHARDS)
+    assert mount.write_control(token, "token") is None, mount.read("error")
+    if way == "moved and killed":
+        mount.kill()
+        mount.start()
+    seen += read_shards(mount, [2, 3])
+    assert sorted(seen) == expected_of(shards)
+    assert mount.view()["epoch"] == 2
+    has_whole_passes(mount, shards, 2)
+
+
+def test_a_token_of_a_whole_pass_shows_it_once_more(mounts, shards):
+    mount = mounts(shards, SHARDS)
+    first = read_shards(mount, range(4))
+    token = mount.read("token")
+    for state in ("same", "other"):
+        if state == "other":
+            mount.unmount()
+            mount = mounts(shards, SHARDS)
+        assert mount.write_control(token, "token") is None, mount.read("error")
+        assert read_shards(mount, range(4)) == first
+        has_whole_passes(mount, shards, 0)
+
+
 # [S-6.1c] A descriptor of a container reads the epoch in which it was opened
 # to its end.
 def test_the_memory_of_an_epoch_goes_with_its_last_descriptor(mounts, source):

@@ -154,3 +154,44 @@ def test_no_home_is_an_error_that_says_what_to_set(source, mountpoint):
         assert done.returncode == 1
         assert "HOME" in done.stderr and "-o state=DIR" in done.stderr
     assert not os.path.lexists("/tmp/.local")
+
+
+# [S-3.10o] Whatever happens to the ledger's disk or file, verify claims no
+# violation that was none.
+@pytest.mark.parametrize("how", ["emptied", "removed"])
+def test_a_ledger_that_is_taken_away_is_begun_anew(mounts, source, how):
+    mount = mounts(source, {"policy": "lirs", "substitute": "directory",
+                            "open": "seen"})
+    files = [path for path in sorted(mount.path.glob("*/*")) if path.is_file()]
+
+    def read(these):
+        for path in these:
+            mount.run(["cat", path])
+
+    def verified():
+        done = mount.run([harness.shufflectl(), "verify", mount.path],
+                         check=False)
+        return done.returncode, [line for line in done.stdout.splitlines()
+                                 if "lirs:" in line]
+
+    read(files)
+    if how == "emptied":
+        os.truncate(mount.state / "ledger", 0)
+    else:
+        (mount.state / "ledger").unlink()
+    warning, = mount.view()["warnings"]
+    assert "while it was in use; nothing is recorded" in warning
+    mount.next_epoch()
+    assert mount.view()["warnings"] == []
+    assert mount.log().count("a new one begins, without earlier epochs") == 1
+    read(files[1:])
+    code, lines = verified()
+    assert code == 0
+    read_of = f"epoch 1, lirs: {len(files) - 1} of {len(files)} so far"
+    assert len(lines) == 1 and read_of in lines[0], lines
+    # A restart goes on with what the new one says.
+    mount.kill()
+    mount.start()
+    assert mount.view()["epoch"] == 1
+    assert mount.view()["consumed"] == len(files) - 1
+    mount.unmount()

@@ -90,7 +90,18 @@ class FakeService : public PeerService {
     std::vector<uint64_t> samples;
     for (uint64_t name : question.names) samples.push_back(SampleOf(name));
     if (question.view == "short") samples.pop_back();
-    done(std::move(samples));
+    NameAnswer answer(std::move(samples));
+    if (question.view == "bytes") Carry(question.room, answer);
+    done(std::move(answer));
+  }
+  // As many bytes as there is room, for the first name.
+  static void Carry(uint64_t room, NameAnswer& answer) {
+    PeerExtent extent;
+    extent.path = "sent";
+    extent.length = room;
+    answer.bytes = Answer(extent);
+    answer.length = room;
+    answer.carried = {0};
   }
   std::vector<NameQuestion> questions() const {
     MutexLock lock(mu_);

@@ -20,6 +20,13 @@ class NamesTest : public TwoNodes {
   absl::Status ErrorOf(const NameQuestion& question) {
     return a_->AskNames(b_name_, question).get().status();
   }
+  static std::string TextOf(const PeerBytes& bytes) {
+    std::string text;
+    for (const iovec& piece : bytes.pieces) {
+      text.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
+    }
+    return text;
+  }
   uint64_t Failed() const {
     uint64_t failed = 0;
     for (const auto& [name, traffic] : a_->transport->traffic()) {
@@ -34,14 +41,36 @@ TEST_F(NamesTest, EachNameHasItsSampleInOrder) {
     const NameQuestion question = About("train/\xff", count);
     const Node::Samples samples = a_->AskNames(b_name_, question).get();
     ASSERT_TRUE(samples.ok()) << samples.status();
-    ASSERT_EQ(samples->size(), count);
+    ASSERT_EQ(samples->samples.size(), count);
     for (size_t i = 0; i < count; ++i) {
-      EXPECT_EQ((*samples)[i], SampleOf(question.names[i]));
+      EXPECT_EQ(samples->samples[i], SampleOf(question.names[i]));
     }
     EXPECT_TRUE(b_->service.questions().back() == question);
   }
   EXPECT_TRUE(a_->service.questions().empty());
   EXPECT_EQ(Failed(), 0u);
+}
+
+TEST_F(NamesTest, TheAnswerBringsBytes) {
+  uint64_t sent = 0;
+  for (const uint64_t room : {uint64_t{1}, uint64_t{100000}, kMostCarried}) {
+    NameQuestion question = About("bytes", 3);
+    question.room = room;
+    const Node::Samples answer = a_->AskNames(b_name_, question).get();
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->samples.size(), 3u);
+    EXPECT_EQ(answer->carried, std::vector<uint32_t>{0});
+    NameAnswer expected;
+    FakeService::Carry(room, expected);
+    EXPECT_EQ(answer->length, room);
+    EXPECT_TRUE(TextOf(answer->bytes) == TextOf(expected.bytes)) << room;
+    sent += room;
+  }
+  uint64_t received = 0;
+  for (const auto& [name, traffic] : a_->transport->traffic()) {
+    received += traffic.received;
+  }
+  EXPECT_EQ(received, sent);
 }
 
 // Either way, and beside reads.
@@ -57,8 +86,8 @@ TEST_F(NamesTest, ManyQuestionsAreUnderWay) {
   for (auto& [question, answer] : asked) {
     const Node::Samples samples = answer.get();
     ASSERT_TRUE(samples.ok()) << samples.status();
-    ASSERT_EQ(samples->size(), question.names.size());
-    EXPECT_EQ(samples->back(), SampleOf(question.names.back()));
+    ASSERT_EQ(samples->samples.size(), question.names.size());
+    EXPECT_EQ(samples->samples.back(), SampleOf(question.names.back()));
   }
   for (auto& each : read) EXPECT_TRUE(each.get().status.ok());
 }

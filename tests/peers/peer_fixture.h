@@ -164,7 +164,7 @@ class Node {
     return Ask(name, extent, within).get();
   }
 
-  using Samples = absl::StatusOr<std::vector<uint64_t>>;
+  using Samples = absl::StatusOr<NameAnswer>;
   std::future<Samples> AskNames(const std::string& name,
                                 const NameQuestion& question,
                                 milliseconds within = milliseconds(20000)) {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peers/transport/secret.h"
 
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+
 #include "absl/strings/escaping.h"
+#include "peers/transport/answer_proof.h"
+#include "peers/transport/wire.h"
 #include "tests/peers/peer_fixture.h"
 
 namespace shufflefs::peers {
@@ -61,6 +66,57 @@ TEST(SecretTest, BytesAreCompared) {
   EXPECT_FALSE(SameBytes("abc", "ab"));
   EXPECT_TRUE(SameBytes("", ""));
   EXPECT_NE(RandomBytes(16), RandomBytes(16));
+}
+
+TEST(AnswerProofTest, IsForOneAnswerToOneRequest) {
+  const Secret key("the key of a session");
+  const grpc::ByteBuffer body = ToBuffer(std::string(70000, 'b'));
+  const AnsweredWith answer{.body = &body};
+  const std::string proof = AnswerProof(key, "request", answer);
+  EXPECT_TRUE(IsAnswerProof(key, "request", answer, proof));
+  // No two proofs are alike, though all else is.
+  EXPECT_NE(AnswerProof(key, "request", answer), proof);
+
+  std::string altered(70000, 'b');
+  altered.back() ^= 1;
+  const grpc::ByteBuffer other = ToBuffer(altered);
+  EXPECT_FALSE(IsAnswerProof(key, "request", {.body = &other}, proof));
+  EXPECT_FALSE(IsAnswerProof(key, "request", {}, proof));
+  EXPECT_FALSE(IsAnswerProof(key, "another", answer, proof));
+  EXPECT_FALSE(IsAnswerProof(Secret("another key"), "request", answer, proof));
+  EXPECT_FALSE(IsAnswerProof(
+      key, "request", {.code = grpc::StatusCode::NOT_FOUND, .body = &body},
+      proof));
+  EXPECT_FALSE(IsAnswerProof(key, "request",
+                             {.by_service = true, .body = &body}, proof));
+  for (size_t i = 0; i < proof.size(); ++i) {
+    std::string wrong = proof;
+    wrong[i] ^= 1;
+    EXPECT_FALSE(IsAnswerProof(key, "request", answer, wrong)) << i;
+  }
+  EXPECT_FALSE(IsAnswerProof(key, "request", answer, proof.substr(1)));
+  EXPECT_FALSE(IsAnswerProof(key, "request", answer, ""));
+}
+
+TEST(AnswerProofTest, TheBytesMayBeInAnyPieces) {
+  const Secret key("the key of a session");
+  const std::string text(5000, 't');
+  const grpc::Slice pieces[] = {grpc::Slice(text.substr(0, 4999)),
+                                grpc::Slice(std::string()),
+                                grpc::Slice(text.substr(4999))};
+  const grpc::ByteBuffer in_pieces(pieces, 3);
+  const grpc::ByteBuffer whole = ToBuffer(text);
+  const std::string proof = AnswerProof(key, "", {.body = &in_pieces});
+  EXPECT_TRUE(IsAnswerProof(key, "", {.body = &whole}, proof));
+  // No bytes are as good as none at all.
+  const grpc::ByteBuffer none;
+  EXPECT_TRUE(
+      IsAnswerProof(key, "", {.body = &none}, AnswerProof(key, "", {})));
+}
+
+TEST(AnswerProofTest, WithoutASecretNothingIsProven) {
+  EXPECT_EQ(AnswerProof(Secret(), "request", {}), "");
+  EXPECT_TRUE(IsAnswerProof(Secret(), "request", {}, ""));
 }
 
 }  // namespace

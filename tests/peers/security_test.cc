@@ -187,6 +187,7 @@ class StrangerTest : public SecurityTest {
     EXPECT_TRUE(Call("Greet", "").ok());
     v1::GreetAnswer greeting;
     EXPECT_TRUE(greeting.ParseFromString(*FromBuffer(answer_)));
+    join_.set_to(greeting.instance());
     join_.set_challenge(greeting.challenge());
     join_.set_nonce(std::string(16, 'n'));
     join_.set_instance(std::string(16, 'i'));

@@ -126,6 +126,51 @@ TEST_F(TransportTest, AnotherDatasetIsRefusedOnBothSides) {
   EXPECT_EQ(a_->lines().size(), 2u);
 }
 
+// Names decide who owns what, and who leads.
+TEST_F(TransportTest, AListThatSpellsMembersDifferentlyIsRefusedOnBothSides) {
+  PeersConfig other = Config(b_name_);
+  const std::string b_alias = "localhost" + b_name_.substr(b_name_.find(':'));
+  other.members = a_name_ + ";" + b_alias;
+  a_ = std::make_unique<Node>(Config(a_name_));
+  b_ = std::make_unique<Node>(other);
+  ASSERT_EQ(a_->Start(), absl::OkStatus());
+  ASSERT_EQ(b_->Start(), absl::OkStatus());
+  const std::string why =
+      "refused: another list of members: name the same ones, spelt alike, on "
+      "all nodes";
+  EXPECT_TRUE(Eventually([&] {
+    return a_->Member(b_name_).why == why && b_->Member(a_name_).why == why;
+  })) << a_->Member(b_name_).why;
+  EXPECT_FALSE(a_->Logged("joined"));
+  EXPECT_FALSE(b_->Logged("joined"));
+}
+
+// B's list of members is another text than A's.
+class OtherListTest : public TransportTest {
+ protected:
+  void ExpectJoined(const std::string& list) {
+    PeersConfig other = Config(b_name_);
+    other.members = list;
+    a_ = std::make_unique<Node>(Config(a_name_));
+    b_ = std::make_unique<Node>(other);
+    ASSERT_EQ(a_->Start(), absl::OkStatus());
+    ASSERT_EQ(b_->Start(), absl::OkStatus());
+    EXPECT_TRUE(Eventually([&] {
+      return a_->HasJoined(b_name_) && b_->HasJoined(a_name_);
+    })) << a_->Member(b_name_).why
+        << b_->Member(a_name_).why;
+  }
+};
+
+TEST_F(OtherListTest, InAnotherOrderIsTheSameList) {
+  ExpectJoined(absl::StrCat(b_name_, "; ", a_name_, ";", b_name_));
+}
+
+// As those who ask a resolver have none.
+TEST_F(OtherListTest, WhoHasNoneIsNotHeldToOne) {
+  ExpectJoined("dns:localhost" + a_name_.substr(a_name_.find(':')));
+}
+
 TEST_F(TransportTest, AMemberThatComesLaterJoins) {
   a_ = std::make_unique<Node>(Config(a_name_));
   ASSERT_EQ(a_->Start(), absl::OkStatus());

@@ -124,8 +124,11 @@ TEST(WireTest, MessagesAboutEpochsAreBounded) {
 }
 
 TEST(WireTest, QuestionsAboutNamesArriveAsTheyWere) {
-  NameQuestion question{
-      .view = "a/\xff", .binding = ~uint64_t{0}, .names = {0, ~uint64_t{0}, 7}};
+  NameQuestion question{.view = "a/\xff",
+                        .binding = ~uint64_t{0},
+                        .names = {0, ~uint64_t{0}, 7},
+                        .room = ~uint64_t{0},
+                        .ahead = true};
   for (const size_t count : {size_t{3}, size_t{1}, kMostAskedNames}) {
     question.names.resize(count, ~uint64_t{0});
     v1::NamesRequest message;
@@ -161,18 +164,20 @@ TEST(WireTest, QuestionsAboutNamesAreBounded) {
 
 TEST(WireTest, SamplesArriveInTheirOrder) {
   const std::vector<uint64_t> samples = {9, 0, ~uint64_t{0}, 9};
-  EXPECT_EQ(*FromAnswer(ToAnswer(samples), 4), samples);
-  const std::string good = *FromBuffer(ToAnswer(samples));
-  EXPECT_EQ(*FromAnswer(Sliced(good, 1), 4), samples);
+  EXPECT_EQ(FromAnswer(*ToAnswer(samples), 4, 0)->samples, samples);
+  const std::string good = *FromBuffer(*ToAnswer(samples));
+  EXPECT_EQ(FromAnswer(Sliced(good, 1), 4, 0)->samples, samples);
   // One by one, as the protocol allows it.
-  EXPECT_EQ(*FromAnswer(Sliced("\x08\x09\x08\x07", 4), 2),
+  EXPECT_EQ(FromAnswer(Sliced("\x08\x09\x08\x07", 4), 2, 0)->samples,
             (std::vector<uint64_t>{9, 7}));
+  EXPECT_EQ(FromAnswer(Sliced(good, 1), 4, 9)->length, 0u);
 }
 
 TEST(WireTest, AnotherNumberOfSamplesIsDataLoss) {
-  const std::string good = *FromBuffer(ToAnswer({300, 301, 302}));
+  const std::string good =
+      *FromBuffer(*ToAnswer(std::vector<uint64_t>{300, 301, 302}));
   for (const size_t count : {0, 1, 2, 4, 1024}) {
-    const absl::Status status = FromAnswer(Sliced(good, 9), count).status();
+    const absl::Status status = FromAnswer(Sliced(good, 9), count, 0).status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   }
   for (const std::string& bad :
@@ -180,10 +185,77 @@ TEST(WireTest, AnotherNumberOfSamplesIsDataLoss) {
         good + "x", std::string("\x0a\xff\xff\xff\xff\x0f"),
         std::string("\x0a\x03\xff\xff\xff"), std::string(kMostRequest + 1, 'x'),
         "\x0a\xfc\xff\x0f" + std::string(kMostRequest - 4, '\1')}) {
-    const absl::Status status = FromAnswer(Sliced(bad, 4096), 3).status();
+    const absl::Status status =
+        FromAnswer(Sliced(bad, 4096), 3, 1 << 20).status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << bad.size() << ": " << status;
   }
-  EXPECT_TRUE(absl::IsDataLoss(FromAnswer(grpc::ByteBuffer(), 3).status()));
+  EXPECT_TRUE(absl::IsDataLoss(FromAnswer(grpc::ByteBuffer(), 3, 0).status()));
+}
+
+// An answer about three names that brings the files of two.
+NameAnswer AnAnswerWithBytes(const std::string& text) {
+  NameAnswer answer(std::vector<uint64_t>{7, 8, 9});
+  answer.carried = {0, 2};
+  auto owner = std::make_shared<std::string>(text);
+  answer.bytes = {{{owner->data(), 3}, {owner->data() + 3, text.size() - 3}},
+                  owner};
+  answer.length = text.size();
+  return answer;
+}
+
+TEST(WireTest, BytesThatComeWithNamesStayWhereTheyAre) {
+  const std::string text(100000, 'q');
+  const std::string good = [&] {
+    std::vector<grpc::Slice> slices;
+    EXPECT_TRUE(ToAnswer(AnAnswerWithBytes(text))->Dump(&slices).ok());
+    std::string bytes;
+    for (const grpc::Slice& slice : slices) {
+      bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    }
+    return bytes;
+  }();
+  for (const size_t piece : {size_t{1000}, size_t{33}, good.size()}) {
+    const absl::StatusOr<NameAnswer> back =
+        FromAnswer(Sliced(good, piece), 3, text.size());
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(back->samples, (std::vector<uint64_t>{7, 8, 9}));
+    EXPECT_EQ(back->carried, (std::vector<uint32_t>{0, 2}));
+    EXPECT_EQ(back->length, text.size());
+    std::string came;
+    for (const iovec& run : back->bytes.pieces) {
+      came.append(static_cast<const char*>(run.iov_base), run.iov_len);
+    }
+    EXPECT_TRUE(came == text);
+  }
+  // Any protocol buffer library reads it, too.
+  v1::NamesAnswer message;
+  ASSERT_TRUE(message.ParseFromString(good));
+  EXPECT_TRUE(message.data() == text);
+  EXPECT_TRUE(absl::IsDataLoss(
+      FromAnswer(Sliced(good, 99), 3, text.size() - 1).status()));
+  for (size_t cut = 0; cut < 40; ++cut) {
+    if (cut == 5) continue;  // the samples alone are an answer, too
+    const std::string shorter = good.substr(0, cut);
+    EXPECT_FALSE(FromAnswer(Sliced(shorter, 7), 3, 1 << 20).ok()) << cut;
+    const std::string later = good + std::string(cut + 1, '\0');
+    EXPECT_FALSE(FromAnswer(Sliced(later, 999), 3, 1 << 20).ok()) << cut;
+  }
+}
+
+TEST(WireTest, BytesForNoNameAreDataLoss) {
+  const std::vector<std::vector<uint32_t>> wrong = {
+      {}, {3}, {0, 0}, {2, 0}, {0, 1, 2, 3}, {~0u}};
+  for (const std::vector<uint32_t>& carried : wrong) {
+    NameAnswer answer = AnAnswerWithBytes("some bytes");
+    answer.carried = carried;
+    const auto back = FromAnswer(*ToAnswer(answer), 3, 1000);
+    EXPECT_TRUE(absl::IsDataLoss(back.status())) << carried.size();
+  }
+  NameAnswer answer(std::vector<uint64_t>{7, 8, 9});
+  answer.carried = {1};  // and no bytes
+  EXPECT_FALSE(FromAnswer(*ToAnswer(answer), 3, 1000).ok());
+  answer.length = 5;
+  EXPECT_TRUE(absl::IsInternal(ToAnswer(answer).status()));
 }
 
 TEST(WireTest, TheMemoryOfAnAnswerLivesAsLongAsIt) {
@@ -286,8 +358,9 @@ TEST(WireTest, RandomBytesAreNoMessage) {
       const absl::StatusOr<NameQuestion> question = FromMessage(names);
       EXPECT_EQ(question.ok(), names.names_size() > 0);
     }
-    const auto samples = FromAnswer(Sliced(text, 1 + random() % 9), 2);
-    EXPECT_TRUE(!samples.ok() || samples->size() == 2);
+    const auto answer = FromAnswer(Sliced(text, 1 + random() % 9), 2, 20);
+    EXPECT_TRUE(!answer.ok() ||
+                (answer->samples.size() == 2 && answer->length <= 20));
   }
 }
 

@@ -40,7 +40,7 @@ inline std::unique_ptr<BinderData> MakeBinderData(
   input.dataset_key = 42;
   input.memory_bytes = memory_samples * bytes;
   if (mixed) {
-    input.chunks = ComposeRandomChunks(data->grouping, 7, chunk);
+    input.chunks = ComposeMixedChunks(data->grouping, 7, chunk);
     return data;
   }
   for (uint32_t g = 0; g < sizes.size(); ++g) {
@@ -75,6 +75,8 @@ class CheckedBinder {
   uint32_t name_of(uint32_t sample) const { return name_of_[sample]; }
   bool held(uint32_t s) const { return coming_.count(s) + here_.count(s) > 0; }
   bool alone(uint32_t sample) const { return alone_[sample]; }
+  // A hash of all answers so far, in their order.
+  uint64_t answers() const { return answers_; }
   uint32_t GroupOf(uint32_t sample) const {
     return input_.grouping->group_of(SampleId(sample)).value();
   }
@@ -105,6 +107,7 @@ class CheckedBinder {
     const bool known = sample_of_[name] != kNone;
     const auto sample =
         static_cast<uint32_t>(binder_->Bind(SampleId(name)).value());
+    Note(sample);
     if (known) {
       EXPECT_EQ(sample, sample_of_[name]);
       return sample;
@@ -142,7 +145,9 @@ class CheckedBinder {
   // The reader no longer needs the sample: it leaves, or stays for the next
   // epoch.
   void Consumed(uint32_t sample) {
-    if (!binder_->Keeps(SampleId(sample))) return Left(sample);
+    const bool keeps = binder_->Keeps(SampleId(sample));
+    Note(keeps ? 1 : 0);
+    if (!keeps) return Left(sample);
     EXPECT_NE(name_of_[sample], kNone) << sample << " has not been shown yet";
     EXPECT_TRUE(held(sample));
     EXPECT_TRUE(binder_->fetched_ahead(SampleId(sample)));
@@ -169,13 +174,16 @@ class CheckedBinder {
   static constexpr uint32_t kNone = 0xFFFFFFFF;
 
  private:
+  void Note(uint64_t answer) { answers_ = Mix64(answers_ ^ answer); }
   std::vector<uint32_t> Begin(const std::vector<SampleId>& samples,
                               uint64_t room, bool ahead) {
     std::vector<uint32_t> ids;
     uint64_t bytes = 0;
+    Note(samples.size());
     for (const SampleId id : samples) {
       const auto s = static_cast<uint32_t>(id.value());
       ids.push_back(s);
+      Note(s);
       bytes += input_.bytes[s];
       EXPECT_FALSE(held(s)) << s << " is held already";
       EXPECT_FALSE(!ahead && fetched_[s]) << s << " comes twice";
@@ -206,6 +214,7 @@ class CheckedBinder {
   std::set<uint32_t> coming_;
   std::set<uint32_t> here_;
   uint64_t held_bytes_ = 0;
+  uint64_t answers_ = 0;
 };
 
 }  // namespace shufflefs::testing_support

@@ -66,7 +66,7 @@ std::unique_ptr<BinderInput> MakeInput(const Dataset& dataset) {
   auto input = std::make_unique<BinderInput>();
   input->grouping = &dataset.grouping();
   input->bytes.assign(dataset.grouping().sample_count(), Arena::kPage);
-  input->chunks = ComposeRandomChunks(dataset.grouping(), dataset.key(), 64);
+  input->chunks = ComposeMixedChunks(dataset.grouping(), dataset.key(), 64);
   input->dataset_key = dataset.key();
   input->memory_bytes = PoolBytes(kMemory);
   return input;

@@ -107,34 +107,44 @@ TEST(MetSharesTest, NobodyGivesWayToHalfAnEpoch) {
   EXPECT_EQ(job.Most(), 4u);
 }
 
-// Without met.epochs each comes once a pass: nobody gives way to what is shown
-// beyond that, or for names that were not asked for.
-TEST(MetSharesTest, NothingIsLeftOutWhereNothingRepeats) {
-  Job job(Fixed(4, 1, 0), {100}, 7);
-  job.Epoch(0, 95);
-  std::vector<CarriedPair> carried;
-  std::set<uint64_t> unshown;
-  for (uint64_t sample = 0; sample < 100; ++sample) {
-    if (job.shown()[sample] == 0) unshown.insert(sample);
-  }
-  for (uint32_t name = 0; carried.size() < 5; ++name) {
-    const auto sample = job.binder().Bound(SampleId(name));
-    if (sample) carried.push_back({name, sample->value()});
-  }
-  job.binder().BeginEpoch(Seed(1), Epoch(1), carried);
-  std::set<uint64_t> first;
-  for (uint32_t name = 99; first.size() < 5; --name) {
-    first.insert(job.binder().Bind(SampleId(name)).value());
-  }
-  EXPECT_EQ(first, unshown);
-}
-
 uint64_t LeftOf(const MetShares& shares, const Grouping& grouping) {
   uint64_t left = 0;
   for (uint32_t s = 0; s < grouping.sample_count(); ++s) {
     left += shares.Left(0, s);
   }
   return left;
+}
+
+// Without met.epochs each comes once an epoch. Nobody gives way to
+// what is shown beyond that, and nothing is owed of an epoch that was short.
+TEST(MetSharesTest, NothingIsLeftOutWhereNothingRepeats) {
+  Job job(Fixed(4, 1, 0), {100}, 7);
+  job.Epoch(0, 95);
+  std::vector<CarriedPair> carried;
+  for (uint32_t name = 0; carried.size() < 5; ++name) {
+    const auto sample = job.binder().Bound(SampleId(name));
+    if (sample) carried.push_back({name, sample->value()});
+  }
+  job.binder().BeginEpoch(Seed(1), Epoch(1), carried);
+  std::set<uint64_t> shown;
+  for (uint32_t name = 0; name < 100; ++name) {
+    shown.insert(job.binder().Bind(SampleId(name)).value());
+  }
+  EXPECT_EQ(shown.size(), 100u);
+}
+
+TEST(MetSharesTest, WhatALaterRunFindsUnevenIsNotOwed) {
+  const auto data = MakeBinderData({16}, 1000, 64, true);
+  MetShares shares(data->grouping, 1);
+  std::vector<uint32_t> served(16, 3);
+  served[9] = 1;
+  served[4] = 5;
+  shares.Restart(RandomKey(1), served);
+  EXPECT_EQ(LeftOf(shares, data->grouping), 16u);
+  shares.Serve(9);
+  EXPECT_EQ(shares.Left(0, 9), 0u);
+  EXPECT_EQ(shares.served()[9], 2u);
+  EXPECT_EQ(shares.Raise(0).size(), 15u);
 }
 
 TEST(MetSharesTest, InTheNextEpochsWhoGaveWayIsAsTheOthers) {

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/binding/shared_names.h"
 #include "core/random/random.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "policies/brand/group_binder.h"
 #include "tests/policies/binder_fixture.h"
@@ -30,17 +31,44 @@ using ::testing::HasSubstr;
 using testing_support::BinderData;
 using testing_support::MakeBinderData;
 
-// A pool without memory: its binder, and what it was told.
-class FakePool : public OwnedNames {
+// What all pools of `brand` answer alike.
+class BrandNames : public OwnedNames {
  public:
-  explicit FakePool(const BinderData& data)
-      : input_(data.input), binder_(std::make_unique<GroupBinder>(input_)) {}
+  explicit BrandNames(BinderInput input) : input_(std::move(input)) {}
 
   const NodeShares::Chunks& chunks() const override { return input_.chunks; }
-  void TakeShare(const std::vector<uint32_t>& chunks) override {
+  bool Holds(SampleId sample) const override {
+    return input_.bytes[sample.value()] <= input_.memory_bytes;
+  }
+  bool repeats() const override { return false; }
+  uint32_t OrdinalOf(SampleId) const override { return 0; }
+  absl::optional<SampleId> NameAt(SampleId sample, uint32_t) const override {
+    return NameOf(sample);
+  }
+  void Opened(SampleId) override {}
+  std::string Served() const override { return ""; }
+
+ protected:
+  std::unique_ptr<BinderInput> ShareOf(
+      const std::vector<uint32_t>& chunks) const {
     auto share = std::make_unique<BinderInput>(input_);
     share->chunks.clear();
     for (const uint32_t c : chunks) share->chunks.push_back(input_.chunks[c]);
+    return share;
+  }
+
+  const BinderInput input_;
+};
+
+// A pool without memory: its binder, and what it was told.
+class FakePool : public BrandNames {
+ public:
+  explicit FakePool(const BinderData& data)
+      : BrandNames(data.input),
+        binder_(std::make_unique<GroupBinder>(input_)) {}
+
+  void TakeShare(const std::vector<uint32_t>& chunks) override {
+    std::unique_ptr<BinderInput> share = ShareOf(chunks);
     MutexLock lock(mu_);
     binder_ = binder_->ForShare(*share);
     share_ = std::move(share);
@@ -55,6 +83,10 @@ class FakePool : public OwnedNames {
     MutexLock lock(mu_);
     return binder_->Bind(name);
   }
+  bool IsReady(SampleId name) const override {
+    MutexLock lock(mu_);
+    return binder_->IsReady(name);
+  }
   absl::optional<SampleId> Bound(SampleId name) const override {
     MutexLock lock(mu_);
     return binder_->Bound(name);
@@ -63,16 +95,6 @@ class FakePool : public OwnedNames {
     MutexLock lock(mu_);
     return binder_->NameOf(sample);
   }
-  bool Holds(SampleId sample) const override {
-    return input_.bytes[sample.value()] <= input_.memory_bytes;
-  }
-  bool repeats() const override { return false; }
-  uint32_t OrdinalOf(SampleId) const override { return 0; }
-  absl::optional<SampleId> NameAt(SampleId sample, uint32_t) const override {
-    return NameOf(sample);
-  }
-  void Opened(SampleId) override {}
-  std::string Served() const override { return ""; }
 
   // All that it would ever read in this epoch.
   std::set<uint64_t> Fetches() {
@@ -93,7 +115,6 @@ class FakePool : public OwnedNames {
 
  private:
   mutable Mutex mu_;
-  const BinderInput input_;
   std::unique_ptr<BinderInput> share_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Binder> binder_ ABSL_GUARDED_BY(mu_) ABSL_PT_GUARDED_BY(mu_);
   int shares_taken_ ABSL_GUARDED_BY(mu_) = 0;
@@ -135,7 +156,8 @@ class Nodes {
       const SharedNames::Question& question) {
     for (const auto& node : nodes_) {
       if (node->name != question.owner || node->name == down) continue;
-      return node->names->BindForOthers(question.binding, question.names);
+      return node->names->BindForOthers(question.binding, question.names,
+                                        question.ahead);
     }
     return absl::UnavailableError("nobody answers");
   }

@@ -63,18 +63,26 @@ bool Trusted(uid_t owner) {
          (owner == kOverflow && ShowsUnmappedUsers());
 }
 
-// Walks from / to a directory, step by step.
+absl::StatusOr<std::string> Absolute(const std::string& path) {
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  return absolute;
+}
+
+// Walks from / to a directory or a file, step by step.
 class Walk {
  public:
+  // Makes the directories that are missing.
   explicit Walk(const std::string& path) : path_(path) { Enter(path); }
+  // Makes nothing, and trusts one more user.
+  Walk(const std::string& path, absl::optional<uid_t> also)
+      : path_(path), makes_(false), also_(also) {
+    Enter(path);
+  }
 
-  absl::StatusOr<UniqueFd> Run() {
-    RETURN_IF_ERROR(ToRoot());
-    while (!names_.empty()) {
-      const std::string name = std::move(names_.front());
-      names_.pop_front();
-      if (!name.empty() && name != ".") RETURN_IF_ERROR(Step(name));
-    }
+  absl::StatusOr<UniqueFd> ToDirectory() {
+    RETURN_IF_ERROR(Steps());
     UniqueFd dir(openat(here_.get(), ".", kDirectory));
     struct stat st;
     if (!dir.valid() || fstat(dir.get(), &st) != 0) {
@@ -84,7 +92,27 @@ class Walk {
     return dir;
   }
 
+  absl::StatusOr<UniqueFd> ToFile() {
+    RETURN_IF_ERROR(Steps());
+    if (!file_.valid()) return ErrnoStatus(EISDIR, path_);
+    // A path could lead to another one by now.
+    UniqueFd fd(open(absl::StrCat("/proc/self/fd/", file_.get()).c_str(),
+                     O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) return ErrnoStatus(errno, path_);
+    return fd;
+  }
+
  private:
+  absl::Status Steps() {
+    RETURN_IF_ERROR(ToRoot());
+    while (!names_.empty()) {
+      const std::string name = std::move(names_.front());
+      names_.pop_front();
+      if (!name.empty() && name != ".") RETURN_IF_ERROR(Step(name));
+    }
+    return absl::OkStatus();
+  }
+
   // Puts the components of `path` before the remaining ones.
   void Enter(const std::string& path) {
     const std::vector<std::string> names = absl::StrSplit(path, '/');
@@ -109,9 +137,11 @@ class Walk {
     return true;
   }
 
+  bool IsTrusted(uid_t owner) const { return Trusted(owner) || owner == also_; }
+
   // Checks whether others could replace what is ours.
   absl::Status CheckAbove(const struct stat& st, const std::string& path) {
-    if (!Trusted(st.st_uid)) {
+    if (!IsTrusted(st.st_uid)) {
       return Refuse(path, "the way to it belongs to somebody else");
     }
     if (OthersWrite(st) && (st.st_mode & S_ISVTX) == 0 && !ours_alone_) {
@@ -124,7 +154,7 @@ class Walk {
   absl::StatusOr<UniqueFd> Hold(const std::string& name,
                                 const std::string& path) {
     UniqueFd fd(openat(here_.get(), name.c_str(), kHold));
-    if (!fd.valid() && errno == ENOENT) {
+    if (!fd.valid() && errno == ENOENT && makes_) {
       if (mkdirat(here_.get(), name.c_str(), 0700) != 0 && errno != EEXIST) {
         return ErrnoStatus(errno, path);
       }
@@ -140,6 +170,7 @@ class Walk {
     struct stat st;
     if (fstat(next.get(), &st) != 0) return ErrnoStatus(errno, path);
     if (S_ISLNK(st.st_mode)) return Follow(next.get(), st, path);
+    if (!makes_ && Last()) return TakeFile(std::move(next), st, path);
     if (!S_ISDIR(st.st_mode)) return ErrnoStatus(ENOTDIR, path);
     if (name == "..") ours_alone_ = false;
     if (!Last()) RETURN_IF_ERROR(CheckAbove(st, path));
@@ -148,12 +179,27 @@ class Walk {
     return absl::OkStatus();
   }
 
+  absl::Status TakeFile(UniqueFd file, const struct stat& st,
+                        const std::string& path) {
+    if (!S_ISREG(st.st_mode)) return ErrnoStatus(EINVAL, path);
+    if (!IsTrusted(st.st_uid)) {
+      return Refuse(path, "it belongs to somebody else");
+    }
+    if (OthersWrite(st) && !ours_alone_) {
+      return Refuse(path, "others may have written to it");
+    }
+    file_ = std::move(file);
+    return absl::OkStatus();
+  }
+
   // A link on the way counts like a directory there: a user who may replace one
   // may replace the other.
   absl::Status Follow(int link, const struct stat& st,
                       const std::string& path) {
-    if (Last() || ++links_ > kMostLinks) return ErrnoStatus(ELOOP, path);
-    if (!Trusted(st.st_uid)) {
+    if ((makes_ && Last()) || ++links_ > kMostLinks) {
+      return ErrnoStatus(ELOOP, path);
+    }
+    if (!IsTrusted(st.st_uid)) {
       return Refuse(path, "a link of somebody else leads to it");
     }
     std::string target(PATH_MAX, '\0');
@@ -165,8 +211,11 @@ class Walk {
   }
 
   const std::string path_;
+  const bool makes_ = true;  // false: the last name is that of a file
+  const absl::optional<uid_t> also_;
   std::deque<std::string> names_;  // the remaining components
   UniqueFd here_;
+  UniqueFd file_;
   std::string shown_;  // path of here_, for messages
   int links_ = 0;
   bool ours_alone_ = false;  // nobody else can reach here_
@@ -175,11 +224,15 @@ class Walk {
 }  // namespace
 
 absl::StatusOr<OwnedDir> OwnedDir::Make(const std::string& path) {
-  std::error_code error;
-  const std::string absolute = std::filesystem::absolute(path, error);
-  if (error) return ErrnoStatus(error.value(), path);
-  ASSIGN_OR_RETURN(UniqueFd fd, Walk(absolute).Run());
+  ASSIGN_OR_RETURN(const std::string absolute, Absolute(path));
+  ASSIGN_OR_RETURN(UniqueFd fd, Walk(absolute).ToDirectory());
   return OwnedDir(std::move(fd), path);
+}
+
+absl::StatusOr<UniqueFd> OpenTrustedFile(const std::string& path,
+                                         absl::optional<uid_t> also) {
+  ASSIGN_OR_RETURN(const std::string absolute, Absolute(path));
+  return Walk(absolute, also).ToFile();
 }
 
 absl::StatusOr<OwnedDir> OwnedDir::In(int above, const std::string& name,
@@ -222,6 +275,14 @@ absl::StatusOr<UniqueFd> FilePlace::Open(int flags) const {
     return Refuse(path(), "it belongs to somebody else");
   }
   return fd;
+}
+
+absl::StatusOr<struct stat> FilePlace::Stat() const {
+  struct stat st;
+  if (fstatat(above(), name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    return Failed(errno, *this);
+  }
+  return st;
 }
 
 absl::Status FilePlace::Remove() const {

@@ -6,6 +6,9 @@
 #ifndef SHUFFLEFS_CORE_BASE_FILES_OWNED_DIR_H_
 #define SHUFFLEFS_CORE_BASE_FILES_OWNED_DIR_H_
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
@@ -53,6 +57,14 @@ class OwnedDir {
   std::string path_;
 };
 
+// Opens the regular file at `path` to read it, if only root, the user of this
+// process and `also` can have put it there. Makes nothing, and follows links of
+// these users. Errors: EPERM, which names the step, by the rules of
+// OwnedDir::Make; also if others may write to the file. EINVAL: it is no
+// regular file. Else the errno.
+absl::StatusOr<UniqueFd> OpenTrustedFile(
+    const std::string& path, absl::optional<uid_t> also = absl::nullopt);
+
 // The location of a file: a name in an OwnedDir, or any path. If the last
 // component is a link, it is never followed.
 class FilePlace {
@@ -74,6 +86,8 @@ class FilePlace {
   // ELOOP for a link); InvalidArgument if it is no regular file; EPERM if it is
   // in a directory of ours and belongs to somebody else.
   absl::StatusOr<UniqueFd> Open(int flags) const;
+  // Does not follow a link. Errors: the errno.
+  absl::StatusOr<struct stat> Stat() const;
   // OK if there is no such file.
   absl::Status Remove() const;
   // Renames the file to `to` in the same directory, and replaces that.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "absl/memory/memory.h"
@@ -88,9 +89,30 @@ absl::Status WordLog::CheckStart() const {
   const absl::StatusOr<size_t> got =
       ReadAt(fd_.get(), 0, reinterpret_cast<char*>(&first), 8);
   if (!got.ok()) return Annotate(got.status(), path());
-  if (*got == 8 && first != 0) return absl::OkStatus();
+  if (*got == 8 && first != 0) return CheckName();
   return absl::DataLossError(
       absl::StrCat(path(), ": somebody emptied it while it was in use"));
+}
+
+absl::Status WordLog::CheckName() const {
+  const auto removed = absl::DataLossError(
+      absl::StrCat(path(), ": somebody removed it while it was in use"));
+  struct stat ours;
+  if (::fstat(fd_.get(), &ours) != 0) {
+    const int error = errno;
+    return ErrnoStatus(error, path());
+  }
+  const absl::StatusOr<struct stat> named = place_.Stat();
+  if (ErrnoOf(named.status()) == ENOENT) return removed;
+  if (!named.ok()) return named.status();
+  if (named->st_ino == ours.st_ino && named->st_dev == ours.st_dev) {
+    return absl::OkStatus();
+  }
+  if (S_ISREG(named->st_mode) && named->st_size == 0) return removed;
+  // Some file systems number a file anew while it is open.
+  if (ours.st_nlink > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path(), ": somebody put another file in its place while it was in use"));
 }
 
 absl::Status WordLog::Sync() const {

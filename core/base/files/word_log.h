@@ -38,8 +38,10 @@ class WordLog {
   }
   absl::Status Append(absl::Span<const uint64_t> record);
 
-  // DataLoss if the first word is gone: somebody has emptied the file. Then
-  // everything appended since stands behind a gap. Errors: also the errno.
+  // DataLoss if somebody has emptied the file, or has removed or renamed it.
+  // Then everything appended since stands behind a gap or in no file of that
+  // name. FailedPrecondition if another file that is not empty has taken its
+  // place. Errors: also the errno.
   absl::Status CheckStart() const;
   // Writes the appended words to the device. Blocks.
   absl::Status Sync() const;
@@ -48,6 +50,7 @@ class WordLog {
   std::string path() const { return place_.path(); }
 
  private:
+  absl::Status CheckName() const;
   WordLog(FilePlace place, UniqueFd fd, uint64_t words)
       : place_(std::move(place)), fd_(std::move(fd)), size_(words) {}
   absl::Status Write(absl::Span<const uint64_t> words, uint64_t at);

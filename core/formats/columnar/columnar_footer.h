@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/optional.h"
 
 namespace shufflefs {
 
@@ -25,6 +26,8 @@ class ColumnarFooter {
 
   // Number of groups; may be 0.
   virtual uint64_t count() const = 0;
+  // Rows of all groups together, if the footer says so. Unchecked.
+  virtual absl::optional<uint64_t> rows() const { return absl::nullopt; }
   // The bytes of the file that are replaced: [begin, begin + size).
   virtual uint64_t begin() const = 0;
   virtual uint64_t size() const = 0;

@@ -24,12 +24,16 @@ absl::Status Refused(absl::string_view why) {
 
 class ParquetFooter : public ColumnarFooter {
  public:
-  // `list` is the entries' bytes, which begin at byte `begin` of the file.
-  ParquetFooter(std::string list, uint64_t begin,
-                std::vector<ParquetRowGroup> entries)
-      : list_(std::move(list)), begin_(begin), entries_(std::move(entries)) {}
+  // `list` is the bytes of the entries of `groups`. It begins at byte `begin`
+  // of the file.
+  ParquetFooter(std::string list, uint64_t begin, ParquetRowGroups groups)
+      : list_(std::move(list)),
+        begin_(begin),
+        entries_(std::move(groups.entries)),
+        rows_(groups.rows) {}
 
   uint64_t count() const override { return entries_.size(); }
+  absl::optional<uint64_t> rows() const override { return rows_; }
   uint64_t begin() const override { return begin_; }
   uint64_t size() const override { return list_.size(); }
 
@@ -76,6 +80,7 @@ class ParquetFooter : public ColumnarFooter {
   const std::string list_;
   const uint64_t begin_;
   const std::vector<ParquetRowGroup> entries_;
+  const absl::optional<uint64_t> rows_;
 };
 
 absl::Status CheckOrdinals(const std::vector<ParquetRowGroup>& entries) {
@@ -140,9 +145,10 @@ absl::StatusOr<std::unique_ptr<ColumnarFooter>> ParseParquetFooter(
   ASSIGN_OR_RETURN(ParquetRowGroups groups,
                    ParseParquetMetadata(metadata, begin));
   RETURN_IF_ERROR(CheckOrdinals(groups.entries));
+  const uint64_t list = begin + groups.begin;
   return std::make_unique<ParquetFooter>(
       std::string(metadata.substr(groups.begin, groups.end - groups.begin)),
-      begin + groups.begin, std::move(groups.entries));
+      list, std::move(groups));
 }
 
 }  // namespace shufflefs

@@ -16,6 +16,7 @@ namespace {
 
 // Ids of fields in parquet.thrift.
 enum FileMetaDataField {
+  kNumRows = 3,
   kRowGroups = 4,
   kKeyValueMetadata = 5,
   kEncryptionAlgorithm = 8,
@@ -97,6 +98,12 @@ absl::StatusOr<ParquetRowGroups> Parser::Parse() {
 
 absl::Status Parser::TakeMetadata(int id, const ThriftValue& value) {
   switch (id) {
+    case kNumRows: {
+      ASSIGN_OR_RETURN(const int64_t rows,
+                       thrift_.Integer(value, ThriftType::kI64));
+      found_.rows = static_cast<uint64_t>(rows);
+      return absl::OkStatus();
+    }
     case kRowGroups:
       row_groups_ = value;
       return absl::OkStatus();

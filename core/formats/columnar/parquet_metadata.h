@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 
 namespace shufflefs {
 
@@ -32,6 +33,7 @@ struct ParquetRowGroups {
   size_t begin = 0;
   size_t end = 0;
   std::vector<ParquetRowGroup> entries;
+  absl::optional<uint64_t> rows;  // of the file, as its metadata says
 };
 
 // `metadata` begins at byte `begin` of the file. Errors: those of

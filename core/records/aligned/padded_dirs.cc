@@ -2,6 +2,7 @@
 #include "core/records/aligned/padded_dirs.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -38,6 +39,17 @@ absl::StatusOr<AlignedManifest> ReadManifest(const SourceDir& source,
 absl::Status NotWritten(absl::string_view name) {
   return absl::FailedPreconditionError(absl::StrCat(
       kAlignedManifest, ": ", name, " is not the file that was written"));
+}
+
+// A manifest takes bytes out of a file. In a directory where everybody may add
+// files, it must be of somebody who may write that file or makes this mount.
+bool MaySpeakFor(const FileAttributes& file, const FileAttributes& other) {
+  return other.uid == file.uid || other.uid == 0 || other.uid == geteuid();
+}
+
+absl::Status Strangers(absl::string_view name) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(name, " is the file of another user: it does not count"));
 }
 
 }  // namespace
@@ -79,7 +91,14 @@ absl::StatusOr<absl::optional<PaddedDirs::Padded>> PaddedDirs::Find(
   const AlignedFile* const known = found->second->Find(name);
   // A file without records has no padding.
   if (known == nullptr || known->records == 0) return absl::nullopt;
-  if (catalogue_->attributes(file).size != known->padded_bytes) {
+  const FileAttributes attributes = catalogue_->attributes(file);
+  const absl::optional<EntryId> manifest =
+      catalogue_->Find(dir, kAlignedManifest);
+  if (!manifest ||
+      !MaySpeakFor(attributes, catalogue_->attributes(*manifest))) {
+    return Strangers(kAlignedManifest);
+  }
+  if (attributes.size != known->padded_bytes) {
     return NotWritten(name);
   }
   const absl::optional<EntryId> index =
@@ -87,6 +106,9 @@ absl::StatusOr<absl::optional<PaddedDirs::Padded>> PaddedDirs::Find(
   if (!index || catalogue_->kind(*index) != EntryKind::kFile ||
       catalogue_->attributes(*index).size != known->idx_bytes) {
     return NotWritten(known->idx_name());
+  }
+  if (!MaySpeakFor(attributes, catalogue_->attributes(*index))) {
+    return Strangers(known->idx_name());
   }
   return Padded{known, *index};
 }

@@ -32,7 +32,9 @@ class PaddedDirs {
   };
   // Empty: the file is not padded, as far as is known. FailedPrecondition, with
   // the reason: it may be padded, but the manifest cannot be read or makes no
-  // sense, or the file or its index is not the one that was written.
+  // sense, or the file or its index is not the one that was written. The same
+  // if the manifest or the index belongs neither to the file's owner nor to
+  // root nor to the user of this process.
   absl::StatusOr<absl::optional<Padded>> Find(EntryId file) const;
 
  private:

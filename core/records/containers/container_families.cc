@@ -159,7 +159,7 @@ void MakeFamilies(const Dataset& dataset, const RecordRules& rules,
   }
   for (const auto& [key, shared] : families) {
     ContainerGroup family;
-    family.is_family = true;
+    family.kind = ContainerGroup::Kind::kFamily;
     if (sets && (shared.members.size() != shared.wanted ||
                  shared.members.rbegin()->first >= shared.wanted)) {
       family.why_not =

@@ -13,6 +13,7 @@
 #include "core/formats/table/formats.h"
 #include "core/formats/tfrecord/tfrecord_format.h"
 #include "core/records/containers/container_families.h"
+#include "core/records/containers/row_companions.h"
 #include "core/records/containers/sidecars.h"
 #include "core/records/index/table_files.h"
 
@@ -90,6 +91,7 @@ FoundContainers Finder::Run() {
     MakeFamilies(dataset_, rules_, found_);
   }
   for (const auto& [place, wished] : requests_) Align(wished);
+  FindRowCompanions(dataset_, rules_, found_);
   NoteUnmatched();
   return std::move(found_);
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "core/records/containers/name_repeats.h"
+#include "core/records/containers/row_companions.h"
 #include "core/records/index/container_index.h"
 
 namespace shufflefs {
@@ -246,8 +247,19 @@ std::string JoinGroup(const ContainerGroup& group, RecordScope scope,
     if (!shape.ok() || shape->names == nullptr) continue;
     joining.names[member] = std::exchange(shape->names, nullptr);
   }
-  if (group.is_family && scope != RecordScope::kSet) return MixView(joining);
-  group.is_family ? MixSet(joining) : Align(joining);
+  switch (group.kind) {
+    case ContainerGroup::Kind::kFamily:
+      if (scope != RecordScope::kSet) return MixView(joining);
+      MixSet(joining);
+      break;
+    case ContainerGroup::Kind::kAligned:
+      Align(joining);
+      break;
+    case ContainerGroup::Kind::kAlike:
+      LeaveCompanions(
+          group, [&](size_t member) { return joining.PathOf(member); }, found);
+      break;
+  }
   return "";
 }
 

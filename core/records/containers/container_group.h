@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ContainerGroup is containers with one order of their records: aligned ones,
-// whose records correspond one by one (record.align), or families, whose
-// records are mixed (record.scope).
+// ContainerGroup is containers that are settled together: aligned ones, whose
+// records correspond one by one (record.align); families, whose records are
+// mixed (record.scope); or files whose rows may correspond (row_companions.h).
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_GROUP_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTAINERS_CONTAINER_GROUP_H_
 
@@ -20,9 +20,22 @@
 namespace shufflefs {
 
 struct ContainerGroup {
-  bool is_family = false;
+  enum class Kind { kAligned, kFamily, kAlike };
+
+  // A series of kAlike, and the part of its path in which it differs from those
+  // that it is alike to, without numbers.
+  struct Alike {
+    size_t series = 0;
+    std::string part;
+  };
+
+  Kind kind = Kind::kAligned;
   std::string why_not;          // "" if names allow the group
   std::vector<size_t> members;  // indices of containers
+  // Of kAlike: members of each series, by its number, in the order of theirs,
+  // and which series might be companions.
+  std::map<size_t, std::vector<size_t>> series;
+  std::vector<std::vector<Alike>> alike;
 };
 
 // The result for each member, by its index.

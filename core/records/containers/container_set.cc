@@ -74,7 +74,8 @@ uint64_t ContainerSet::largest_bytes() const {
   for (const FoundContainer& container : found_.containers) {
     const size_t of = container.group;
     uint64_t together = bytes(container.file);
-    if (of != FoundContainer::kAlone && found_.groups[of].is_family) {
+    if (of != FoundContainer::kAlone &&
+        found_.groups[of].kind == ContainerGroup::Kind::kFamily) {
       together = families[of] += together;
     }
     largest = std::max(largest, together);
@@ -103,9 +104,19 @@ const ContainerGroup* ContainerSet::FamilyOf(EntryId file) const {
   const auto found = places_.find(file);
   if (found == places_.end()) return nullptr;  // the file is an index
   const size_t group = At(found->second).group;
-  return group == FoundContainer::kAlone || !found_.groups[group].is_family
+  return group == FoundContainer::kAlone ||
+                 found_.groups[group].kind != ContainerGroup::Kind::kFamily
              ? nullptr
              : &found_.groups[group];
+}
+
+bool ContainerSet::HasAligned() const {
+  return std::any_of(found_.groups.begin(), found_.groups.end(),
+                     [this](const ContainerGroup& group) {
+                       return group.kind == ContainerGroup::Kind::kAligned &&
+                              !group.members.empty() &&
+                              IsShuffled(At(group.members.front()).file);
+                     });
 }
 
 bool ContainerSet::IsMixed(EntryId file) const {

@@ -92,10 +92,25 @@ class ContainerSet {
     bool is_final = true;
   };
   Shown ShownBytes(EntryId file) const;
-  // A reader reads the index of a container. Positions in an index are valid
-  // for one epoch only.
-  void NoteIndexRead() { index_was_read_ = true; }
-  bool index_was_read() const { return index_was_read_; }
+  // Why no pass over the containers ends by itself, so that one ends by hand
+  // only. A ledger and tokens keep these bits, so none gets another meaning.
+  enum ByHand : uint32_t {
+    // A reader read the index of a container. Positions in an index are valid
+    // for one epoch only.
+    kIndexWasRead = 1,
+    // A reader goes by positions that it keeps. The same is true of these.
+    kPositionsKept = 2,
+  };
+  // Some containers have one order of their records. Who reads one of them and
+  // then another needs both of one epoch.
+  bool HasAligned() const;
+  // Returns whether the next epoch may begin because all was read.
+  bool PassesEnd() const { return by_hand() == 0 && !HasAligned(); }
+  // All reasons, also those that a later version has noted. 0: none.
+  uint32_t by_hand() const { return by_hand_; }
+  void NoteByHand(uint32_t why) {
+    if ((why & ~by_hand_.load()) != 0) by_hand_ |= why;
+  }
   // Equal for a container of the same path in the view, on any machine, and for
   // containers aligned with it. REQUIRES: Has(file).
   uint64_t key(EntryId file) const;
@@ -196,7 +211,7 @@ class ContainerSet {
   absl::flat_hash_map<EntryId, EntryId> indexes_;
 
   // Self-synchronised.
-  std::atomic<bool> index_was_read_{false};
+  std::atomic<uint32_t> by_hand_{0};
 
   mutable Mutex mu_;
   std::vector<State> states_ ABSL_GUARDED_BY(mu_);  // its size is constant

@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/records/epoch/record_epoch.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/records/order/index_text.h"
 #include "core/records/order/record_order.h"
 #include "core/records/order/source_order.h"
 
 namespace shufflefs {
+namespace {
+
+// As /proc counts the start of a process.
+uint64_t TicksAfterBoot() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<uint64_t>(now.tv_sec) * second +
+         static_cast<uint64_t>(now.tv_nsec) * second / 1000000000;
+}
+
+}  // namespace
 
 RecordEpoch::RecordEpoch(Parts parts)
     : parts_(std::move(parts)),
       repeats_(!shows_source() &&
-               parts_.policy->record_repeats(parts_.epoch).repeats()) {}
+               parts_.policy->record_repeats(parts_.epoch).repeats()),
+      told_by_hand_(parts_.containers->by_hand()) {}
 
 RecordEpoch::~RecordEpoch() { Rest(); }
 
@@ -154,16 +171,77 @@ bool RecordEpoch::IsResident(EntryId file) const {
 
 bool RecordEpoch::CountsAsRead(EntryId file) const {
   const ContainerSet& containers = *parts_.containers;
-  return parts_.read_before != ReadBefore::kUnknown &&
-         !containers.index_was_read() && containers.Has(file) &&
-         containers.IsShuffled(file);
+  return parts_.read_before != ReadBefore::kUnknown && containers.PassesEnd() &&
+         containers.Has(file) && containers.IsShuffled(file);
 }
 
-PassTracker::OpenIs RecordEpoch::Open(EntryId file, uint32_t reader) {
+void RecordEpoch::TellByHand() {
+  const uint32_t why = parts_.containers->by_hand();
+  if (told_by_hand_.load() == why || parts_.notes.by_hand == nullptr) return;
+  parts_.notes.by_hand(why);
+  told_by_hand_ = why;  // now that it is recorded
+}
+
+PassTracker::OpenIs RecordEpoch::Open(EntryId file, const PassReader& reader,
+                                      PassTracker::IsGone is_gone) {
+  NoteOpenOfPiece(file, reader.process);
+  TellByHand();
   if (!CountsAsRead(file)) return PassTracker::OpenIs::kOfThisPass;
   const uint64_t files = parts_.containers->count();
   MutexLock lock(mu_);
-  return tracker_.Open(file, reader, files);
+  watch_.Opened(file, reader.process);
+  return tracker_.Open(file, reader, files, is_gone);
+}
+
+void RecordEpoch::NoteOpenOfPiece(EntryId file, uint32_t process) {
+  if (!CountsAsRead(file)) return;
+  MutexLock lock(mu_);
+  const bool is_new = follows_ && tracker_.complete() == 0;
+  if (!tracker_.IsOpen(file) &&
+      watch_.OpensPieces(
+          file, process,
+          is_new ? PositionWatch::Pass::kNew : PositionWatch::Pass::kAny)) {
+    parts_.containers->NoteByHand(ContainerSet::kPositionsKept);
+  }
+}
+
+void RecordEpoch::Follow(std::shared_ptr<RecordEpoch> before) {
+  MutexLock lock(mu_);
+  before_ = std::move(before);
+  follows_ = true;
+}
+
+bool RecordEpoch::BegunByMistake() const {
+  if ((by_hand() & ContainerSet::kPositionsKept) == 0) return false;
+  MutexLock lock(mu_);
+  return follows_ && tracker_.complete() == 0;
+}
+
+std::shared_ptr<RecordEpoch> RecordEpoch::NoteWanted(EntryId file,
+                                                     uint64_t begin,
+                                                     uint64_t end) {
+  std::shared_ptr<RecordEpoch> before;  // is destroyed without the lock
+  {
+    MutexLock lock(mu_);
+    const bool jumps = watch_.Wanted(file, begin, end);
+    if (shows_before_) return before_;
+    if (!jumps) {
+      before = std::move(before_);
+      return nullptr;
+    }
+  }
+  return NoteJump(file);
+}
+
+std::shared_ptr<RecordEpoch> RecordEpoch::NoteJump(EntryId file) {
+  const absl::optional<ContainerShape> shape = parts_.containers->Shape(file);
+  // Readers of a columnar file begin with its footer.
+  if (shape && shape->columnar != nullptr) return nullptr;
+  parts_.containers->NoteByHand(ContainerSet::kPositionsKept);
+  TellByHand();
+  MutexLock lock(mu_);
+  if (shape && !SizeFollowsOrder(*shape)) shows_before_ = before_ != nullptr;
+  return shows_before_ ? before_ : nullptr;
 }
 
 bool RecordEpoch::BeginsByLookup(EntryId file) {
@@ -185,6 +263,7 @@ uint64_t RecordEpoch::complete() const {
 }
 
 void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
+  TellByHand();
   if (!CountsAsRead(file)) return;
   // A file that turned out to be no container need not be read.
   if (parts_.containers->Shape(file)->records == nullptr) return;
@@ -192,13 +271,19 @@ void RecordEpoch::NoteDelivered(EntryId file, uint64_t begin, uint64_t end) {
   bool is_complete = false;
   {
     MutexLock lock(mu_);
-    is_complete = tracker_.Delivered(file, begin, end, size);
+    is_complete = tracker_.Delivered(file, begin, end, size, TicksAfterBoot());
+    if (is_complete) watch_.Complete(file);
   }
-  if (is_complete && parts_.read_whole != nullptr) parts_.read_whole(file);
+  if (is_complete && parts_.notes.read_whole != nullptr) {
+    parts_.notes.read_whole(file);
+  }
 }
 
 void RecordEpoch::NotePassed(EntryId file, uint64_t begin, uint64_t end) {
-  if (ContainerOf(file) != file) return parts_.containers->NoteIndexRead();
+  if (ContainerOf(file) != file) {
+    parts_.containers->NoteByHand(ContainerSet::kIndexWasRead);
+    return TellByHand();
+  }
   parts_.containers->WhenReady(file, [self = shared_from_this(), file, begin,
                                       end](const absl::Status& indexed) {
     if (indexed.ok()) self->NoteDelivered(file, begin, end);
@@ -210,6 +295,33 @@ void RecordEpoch::Restore(absl::Span<const EntryId> files) {
   for (const EntryId file : files) {
     if (parts_.containers->Has(file)) tracker_.Restore(file);
   }
+}
+
+std::vector<EntryId> RecordEpoch::WholeFiles() const {
+  if (WasReadToItsEnd()) return {};
+  MutexLock lock(mu_);
+  return tracker_.whole();
+}
+
+bool RecordEpoch::WasReadToItsEnd() const {
+  return complete() >= parts_.containers->count();
+}
+
+void RecordEpoch::GoOnFrom(absl::Span<const EntryId> files) {
+  absl::flat_hash_set<EntryId> whole;
+  for (const EntryId file : files) {
+    if (parts_.containers->Has(file)) whole.insert(file);
+  }
+  {
+    MutexLock lock(mu_);
+    tracker_.GoOnFrom(whole);
+  }
+  if (parts_.notes.goes_on_from != nullptr) parts_.notes.goes_on_from(files);
+}
+
+bool RecordEpoch::IsReadAgain(EntryId file) const {
+  MutexLock lock(mu_);
+  return tracker_.IsReadAgain(file);
 }
 
 ContentProvider::ReadDone RecordEpoch::Noting(EntryId file, uint64_t offset,
@@ -227,9 +339,17 @@ ContentProvider::ReadDone RecordEpoch::Noting(EntryId file, uint64_t offset,
 
 void RecordEpoch::Read(EntryId file, uint64_t offset, uint64_t length,
                        ReadDone done) {
-  done = Noting(file, offset, std::move(done));
   const EntryId container = ContainerOf(file);
-  if (container != file && parts_.live) parts_.containers->NoteIndexRead();
+  if (container == file && length > 0) {
+    if (const auto other = NoteWanted(file, offset, offset + length)) {
+      return other->Read(file, offset, length, std::move(done));
+    }
+  }
+  done = Noting(file, offset, std::move(done));
+  if (container != file && parts_.live) {
+    parts_.containers->NoteByHand(ContainerSet::kIndexWasRead);
+    TellByHand();  // before the reader knows a position
+  }
   if (parts_.containers->Shape(container)) {
     ReadShown(file, offset, length, std::move(done));
     return;

@@ -252,7 +252,7 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
   const int fd = opened->get();
   RETURN_IF_ERROR(CheckUnchanged(fd, request.expected));
   if (request.padded != nullptr) {
-    return ReadPaddedRecords(source, *request.index, *request.padded);
+    return ReadPaddedRecords(source, fd, *request.index, *request.padded);
   }
   if (request.format->tail_bytes() > 0) {
     ASSIGN_OR_RETURN(absl::optional<ContainerShape> columnar,

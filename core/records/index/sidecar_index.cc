@@ -23,6 +23,7 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr size_t kGapReadBytes = size_t{64} << 10;
 // Two numbers of 20 digits, and blanks.
 constexpr size_t kLongestLine = 4096;
 
@@ -39,6 +40,10 @@ absl::Status NotItsIndex(const SidecarIndex& sidecar) {
 absl::Status NotWhatWasWritten(const SidecarIndex& sidecar) {
   return absl::DataLossError(absl::StrCat(
       sidecar.path, ": is not the index that was written with it"));
+}
+
+absl::Status IndexingStopped() {
+  return absl::CancelledError("indexing was stopped");
 }
 
 using TakeText = std::function<absl::Status(absl::string_view)>;
@@ -61,7 +66,7 @@ absl::Status ReadSidecar(const SourceDir& source, const SidecarIndex& sidecar,
     if (got < wanted) return EndsEarly(at + got);
     RETURN_IF_ERROR(take(absl::string_view(buffer.data(), got)));
     if (sidecar.goes_on && !sidecar.goes_on()) {
-      return absl::CancelledError("indexing was stopped");
+      return IndexingStopped();
     }
     at += got;
   }
@@ -99,6 +104,58 @@ class Comparison {
   uint64_t held_ = 0;   // records in it
 };
 
+struct Gap {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+// Keeps some of the gaps between records, evenly spread over the file. All of
+// them may be as many as its pages, and reading them as much as reading it.
+class SomeGaps {
+ public:
+  void Add(const Gap& gap) {
+    if (seen_++ % every_ != 0) return;
+    if (kept_.size() == kMost) Thin();
+    // The last gap seen is kept only if it still has its turn.
+    if ((seen_ - 1) % every_ == 0) kept_.push_back(gap);
+  }
+  const std::vector<Gap>& kept() const { return kept_; }
+
+ private:
+  static constexpr size_t kMost = 1024;
+
+  void Thin() {
+    for (size_t i = 0; 2 * i < kept_.size(); ++i) kept_[i] = kept_[2 * i];
+    kept_.resize((kept_.size() + 1) / 2);
+    every_ *= 2;
+  }
+
+  std::vector<Gap> kept_;
+  uint64_t seen_ = 0;
+  uint64_t every_ = 1;
+};
+
+absl::Status CheckZeros(int fd, const Gap& gap, const SidecarIndex& sidecar) {
+  std::vector<char> buffer(std::min<uint64_t>(gap.bytes, kGapReadBytes));
+  for (uint64_t at = 0; at < gap.bytes;) {
+    if (sidecar.goes_on && !sidecar.goes_on()) return IndexingStopped();
+    const size_t wanted = std::min<uint64_t>(buffer.size(), gap.bytes - at);
+    ASSIGN_OR_RETURN(const size_t got,
+                     ReadAt(fd, gap.offset + at, buffer.data(), wanted));
+    if (got < wanted) return EndsEarly(gap.offset + at + got);
+    if (!std::all_of(buffer.begin(), buffer.begin() + got,
+                     [](char byte) { return byte == 0; })) {
+      return absl::DataLossError(absl::StrCat(
+          kAlignedManifest,
+          ": the file is not the one that was written: it has data where "
+          "padding was, at byte ",
+          gap.offset));
+    }
+    at += got;
+  }
+  return absl::OkStatus();
+}
+
 // Makes the tables of a padded file from its index.
 class PaddedBuilder {
  public:
@@ -115,6 +172,7 @@ class PaddedBuilder {
         span.bytes > file_.padded_bytes - span.offset) {
       return false;
     }
+    if (span.offset > end) gaps_.Add({end, span.offset - end});
     // Bytes between a record and the next one belong to it.
     if (shown_.count() > 0) {
       placed_.Add(span.offset - last_.offset);
@@ -126,6 +184,8 @@ class PaddedBuilder {
     last_ = span;
     return true;
   }
+
+  const std::vector<Gap>& some_gaps() const { return gaps_.kept(); }
 
   // Returns false if the records are not those of the file.
   bool Finish(uint64_t idx_bytes, ContainerShape* shape) {
@@ -148,6 +208,7 @@ class PaddedBuilder {
   OffsetTableBuilder shown_;
   OffsetTableBuilder placed_;
   IndexLinesOf lines_;
+  SomeGaps gaps_;
   TfrecordSpan last_;
 };
 
@@ -238,6 +299,7 @@ absl::StatusOr<IndexLines> CheckSidecarIndex(const SourceDir& source,
 }
 
 absl::StatusOr<ContainerShape> ReadPaddedRecords(const SourceDir& source,
+                                                 int fd,
                                                  const SidecarIndex& sidecar,
                                                  const AlignedFile& file) {
   PaddedBuilder builder(file);
@@ -258,6 +320,9 @@ absl::StatusOr<ContainerShape> ReadPaddedRecords(const SourceDir& source,
       XXH3_64bits_digest(hash.get()) != file.idx_checksum ||
       !builder.Finish(sidecar.expected.size, &shape)) {
     return NotWhatWasWritten(sidecar);
+  }
+  for (const Gap& gap : builder.some_gaps()) {
+    RETURN_IF_ERROR(CheckZeros(fd, gap, sidecar));
   }
   return shape;
 }

@@ -70,10 +70,12 @@ absl::StatusOr<IndexLines> CheckSidecarIndex(const SourceDir& source,
                                              const SidecarIndex& sidecar,
                                              const RecordTable& records);
 
-// The shape of a padded file from its index; the file itself is not read.
-// Errors as above, and DataLoss unless the index is the written one and agrees
-// with `file`.
+// The shape of a padded file from its index. Of the file itself, which `fd`
+// reads, only some of the padding is read: bytes there would be lost. Errors as
+// above, and DataLoss unless the index is the written one and agrees with
+// `file`, and that padding is zeros.
 absl::StatusOr<ContainerShape> ReadPaddedRecords(const SourceDir& source,
+                                                 int fd,
                                                  const SidecarIndex& sidecar,
                                                  const AlignedFile& file);
 

@@ -12,8 +12,6 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kLeastMemory = uint64_t{2} << 20;
-
 // Connects the readers' side with the copying side.
 class OpenTier : public Tier {
  public:
@@ -71,8 +69,9 @@ class OpenTier : public Tier {
 absl::StatusOr<std::unique_ptr<Tier>> Tier::Open(
     Options options, std::shared_ptr<const Catalogue> catalogue,
     FileReader* source) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Arena> memory,
-                   Arena::Make(std::max(options.memory_bytes, kLeastMemory)));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Arena> memory,
+      Arena::Make(std::max(options.memory_bytes, Tier::kLeastMemory)));
   auto reads = TierReads::Make(
       std::make_unique<FileSource>(catalogue, source, options.many_pieces),
       catalogue, std::move(memory), options.path);

@@ -38,13 +38,18 @@ namespace shufflefs {
 // since.
 class Tier {
  public:
+  static constexpr uint64_t kLeastMemory = uint64_t{2} << 20;
+  // Memory of reads that are widened to whole checksums, beside memory_bytes:
+  // for two of the largest reads, or for many small ones.
+  static constexpr uint64_t kWiderBytes = uint64_t{5} << 19;
+
   struct Options {
     std::string path;        // the user's directory; ours is below it
     PathReach reach;         // opens it; may be empty
     std::string view;        // the view's name; each has its own directory
     uint64_t capacity = 0;   // bytes of the device, at most
     uint64_t bandwidth = 0;  // most bytes copied per second; 0: no limit
-    uint64_t memory_bytes = 8 << 20;  // for data being copied; >= 2 MiB
+    uint64_t memory_bytes = 8 << 20;  // for data being copied; >= kLeastMemory
     // Bytes requested from the source at a time while copying ahead; 0: a
     // batch. A small value keeps a disk that seeks busy only briefly when a
     // reader comes.

@@ -13,6 +13,7 @@
 #include "core/base/status.h"
 #include "core/io/io_buf.h"
 #include "core/staging/pack/pack_format.h"
+#include "core/staging/stager/tier.h"
 #include "core/staging/stager/tier_cuts.h"
 
 namespace shufflefs {
@@ -27,25 +28,40 @@ struct Free {
   void operator()(char* memory) const { std::free(memory); }
 };
 
-}  // namespace
-
-// The wanted bytes of a staged range, widened to whole checks.
-struct TierReads::Want {
-  Want(FilePiece wanted, TierPlace at)
-      : piece(std::move(wanted)),
-        place(std::move(at)),
-        begin(piece.offset - place.range.from),
+// The checks that a piece of a range needs, as positions in the range.
+struct WholeChecks {
+  WholeChecks(const FilePiece& piece, const StagedRange& range)
+      : begin(piece.offset - range.from),
         from(begin / kTierCheckBytes * kTierCheckBytes),
         to(std::min((begin + piece.length + kTierCheckBytes - 1) /
                         kTierCheckBytes * kTierCheckBytes,
-                    place.range.length)) {
-    if (from == begin && to == begin + piece.length) {
-      into = piece.into;
-      return;
-    }
-    const uint64_t room = TierRoundUp(to - from);
-    wider.reset(static_cast<char*>(std::aligned_alloc(kTierPage, room)));
-    into = {iovec{wider.get(), room}};
+                    range.length)),
+        wider(from == begin && to == begin + piece.length
+                  ? 0
+                  : TierRoundUp(to - from)) {}
+
+  uint64_t begin;  // of the piece
+  uint64_t from;
+  uint64_t to;
+  uint64_t wider;  // bytes of memory for them; 0: the piece is whole checks
+};
+
+}  // namespace
+
+// The wanted bytes of a staged range, widened to whole checks.
+struct TierReads::Want : WholeChecks {
+  Want(FilePiece wanted, TierPlace at)
+      : WholeChecks(wanted, at.range),
+        piece(std::move(wanted)),
+        place(std::move(at)),
+        into(wider == 0 ? piece.into : std::vector<iovec>()) {}
+
+  // Returns false if there is none.
+  bool TakeMemory() {
+    if (wider == 0) return true;
+    memory.reset(static_cast<char*>(std::aligned_alloc(kTierPage, wider)));
+    into = {iovec{memory.get(), wider}};
+    return memory != nullptr;
   }
 
   // The first byte that differs from what was copied. Nothing if none does.
@@ -63,11 +79,7 @@ struct TierReads::Want {
 
   FilePiece piece;
   const TierPlace place;
-  // Positions in the range.
-  const uint64_t begin;  // of the piece
-  const uint64_t from;
-  const uint64_t to;
-  std::unique_ptr<char, Free> wider;
+  std::unique_ptr<char, Free> memory;
   std::vector<iovec> into;
   bool urgent = false;
 };
@@ -106,12 +118,7 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
       if (!AskTier(part, asked)) asked.source.push_back(std::move(part));
     }
   }
-  if (!asked.reads.empty() && !Submit(asked.reads, urgent)) {
-    asked.reads.clear();
-    for (auto& want : asked.wants) {
-      asked.source.push_back(std::move(want->piece));
-    }
-  }
+  if (!asked.wants.empty()) Begin(Admit(std::move(asked.wants)));
   // Together, so that a disk that seeks reads them in the order of the device.
   if (!demanded.empty()) Send(std::move(demanded), urgent);
   if (!asked.source.empty()) ReadSource(std::move(asked.source), urgent);
@@ -150,11 +157,79 @@ bool TierReads::AskTier(FilePiece& piece, Asked& asked) {
   if (batches_->Join(piece)) return true;
   absl::optional<TierPlace> place = store_.Find(piece.file, piece.offset);
   if (!place || place->range.end() < piece.offset + piece.length) return false;
+  // So large a part of a range is rare.
+  if (WholeChecks(piece, place->range).wider > Tier::kWiderBytes) return false;
   auto want = std::make_shared<Want>(std::move(piece), *std::move(place));
   want->urgent = asked.urgent;
-  asked.reads.push_back(ReadOf(want));
   asked.wants.push_back(std::move(want));
   return true;
+}
+
+TierReads::Wants TierReads::Admit(Wants wants) {
+  Wants admitted;
+  MutexLock lock(mu_);
+  for (std::shared_ptr<Want>& want : wants) {
+    const bool fits = wider_bytes_ + want->wider <= Tier::kWiderBytes;
+    if (want->wider == 0 || (fits && (want->urgent || waiting_.empty()))) {
+      wider_bytes_ += want->wider;
+      admitted.push_back(std::move(want));
+    } else if (want->urgent) {
+      waiting_.push_front(std::move(want));
+    } else {
+      waiting_.push_back(std::move(want));
+    }
+  }
+  return admitted;
+}
+
+TierReads::Wants TierReads::Release(const Wants& ended) {
+  Wants admitted;
+  MutexLock lock(mu_);
+  for (const std::shared_ptr<Want>& want : ended) {
+    want->memory.reset();
+    wider_bytes_ -= want->wider;
+  }
+  while (!waiting_.empty() &&
+         wider_bytes_ + waiting_.front()->wider <= Tier::kWiderBytes) {
+    wider_bytes_ += waiting_.front()->wider;
+    admitted.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  return admitted;
+}
+
+void TierReads::Begin(Wants wants) {
+  std::vector<FilePiece> pieces;
+  std::vector<FilePiece> urgent;
+  while (!wants.empty()) {
+    const Wants refused = Start(std::move(wants));
+    for (const std::shared_ptr<Want>& want : refused) {
+      (want->urgent ? urgent : pieces).push_back(std::move(want->piece));
+    }
+    wants = Release(refused);
+  }
+  if (!urgent.empty()) ReadSource(std::move(urgent), /*urgent=*/true);
+  if (!pieces.empty()) ReadSource(std::move(pieces), /*urgent=*/false);
+}
+
+TierReads::Wants TierReads::Start(Wants wants) {
+  std::vector<FileRead> reads;
+  std::vector<FileRead> urgent;
+  Wants started;
+  Wants refused;
+  for (std::shared_ptr<Want>& want : wants) {
+    if (!want->TakeMemory()) {
+      refused.push_back(std::move(want));
+      continue;
+    }
+    (want->urgent ? urgent : reads).push_back(ReadOf(want));
+    started.push_back(std::move(want));
+  }
+  if (started.empty() || Submit(std::move(reads), std::move(urgent))) {
+    return refused;
+  }
+  refused.insert(refused.end(), started.begin(), started.end());
+  return refused;
 }
 
 FileRead TierReads::ReadOf(std::shared_ptr<Want> want) {
@@ -169,7 +244,8 @@ FileRead TierReads::ReadOf(std::shared_ptr<Want> want) {
   return read;
 }
 
-bool TierReads::Submit(std::vector<FileRead>& reads, bool urgent) {
+bool TierReads::Submit(std::vector<FileRead> reads,
+                       std::vector<FileRead> urgent) {
   FileReader* reader = nullptr;
   {
     MutexLock lock(mu_);
@@ -177,12 +253,9 @@ bool TierReads::Submit(std::vector<FileRead>& reads, bool urgent) {
     reader = reader_;
     ++users_;
   }
-  for (size_t i = 0; i < reads.size(); ++i) busy_.Enter();
-  if (urgent) {
-    for (FileRead& read : reads) reader->SubmitUrgent(std::move(read));
-  } else {
-    reader->Submit(std::move(reads));
-  }
+  for (size_t i = 0; i < reads.size() + urgent.size(); ++i) busy_.Enter();
+  for (FileRead& read : urgent) reader->SubmitUrgent(std::move(read));
+  if (!reads.empty()) reader->Submit(std::move(reads));
   {
     // Signals while holding the lock, because the waiting thread may then
     // destroy the reader at once.
@@ -226,11 +299,12 @@ void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
                        want->place.offset + *damage, ": the checksum differs"));
     }
   }
+  if (status.ok() && want->memory != nullptr) {
+    Copy(IoBuf(want->into), want->begin - want->from, IoBuf(piece.into), 0,
+         piece.length);
+  }
+  if (want->wider > 0) Begin(Release({want}));
   if (status.ok()) {
-    if (want->wider != nullptr) {
-      Copy(IoBuf(want->into), want->begin - want->from, IoBuf(piece.into), 0,
-           piece.length);
-    }
     tier_bytes_.fetch_add(piece.length, std::memory_order_relaxed);
     piece.done(absl::OkStatus());
     return;

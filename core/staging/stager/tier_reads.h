@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,11 +65,11 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
 
  private:
   struct Want;
+  using Wants = std::vector<std::shared_ptr<Want>>;
   // What one call asks for.
   struct Asked {
     std::vector<FilePiece> source;
-    std::vector<std::shared_ptr<Want>> wants;
-    std::vector<FileRead> reads;  // one per want
+    Wants wants;
     bool urgent = false;
   };
 
@@ -89,8 +90,17 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   // Takes the piece and returns true if one range holds all of it.
   bool AskTier(FilePiece& piece, Asked& asked);
   FileRead ReadOf(std::shared_ptr<Want> want);
-  // Returns false if there is no reader. Then `reads` is unchanged.
-  bool Submit(std::vector<FileRead>& reads, bool urgent);
+  // Returns those that may begin. The others wait for wider memory, which at
+  // least one that has begun holds.
+  Wants Admit(Wants wants);
+  // Has these read, or their pieces read from the source. REQUIRES: admitted.
+  void Begin(Wants wants);
+  // Returns those that the tier cannot read.
+  Wants Start(Wants wants);
+  // Returns false if there is no reader. Then nothing was requested.
+  bool Submit(std::vector<FileRead> reads, std::vector<FileRead> urgent);
+  // Frees the wider memory of these. Returns those that may begin with it.
+  Wants Release(const Wants& ended);
   void Finish(const std::shared_ptr<Want>& want, absl::Status status);
   // A read of the tier failed.
   void Failed(const Want& want, const absl::Status& status);
@@ -117,6 +127,9 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   // Threads inside a call of the reader. Not a shared_ptr: the last owner might
   // be one of the reader's own threads, which it would then join.
   int users_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t wider_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // <= Tier::kWiderBytes
+  // They wait for some of these. If there are any, wider_bytes_ > 0.
+  std::deque<std::shared_ptr<Want>> waiting_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const StagingRequests> requests_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -15,8 +15,8 @@
 namespace shufflefs {
 
 // As SampleSource. It continues after the Tier is gone, from the source. A
-// piece that does not consist of whole checks takes memory of its own while it
-// is read.
+// piece that does not consist of whole checks needs memory of its own while it
+// is read. If Tier::kWiderBytes are in use, it waits for some.
 class TierSource : public SampleSource {
  public:
   explicit TierSource(std::shared_ptr<TierReads> reads)

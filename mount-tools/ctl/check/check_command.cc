@@ -31,7 +31,8 @@ class CheckCommand : public Command {
   }
 
   absl::Status Run(const CommandContext& context) override {
-    ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
+    ASSIGN_OR_RETURN(const ScannedSource scanned,
+                     ScanSource(source_, context, kMostExact));
     RETURN_IF_ERROR(RefuseNoFiles(scanned));
     ASSIGN_OR_RETURN(const CheckReport report, ReportOn(scanned));
     *context.out << (json_      ? CheckJson(report)
@@ -53,6 +54,7 @@ absl::StatusOr<CheckReport> ReportOn(const ScannedSource& scanned) {
   input.path = scanned.path;
   input.catalogue = scanned.catalogue.get();
   input.scan_seconds = scanned.seconds;
+  input.estimated = scanned.estimated;
   input.memory = FindMachineMemory();
   input.view_memory = GuaranteeOf(DefaultMemory(), 1);
   input.device =

@@ -198,6 +198,7 @@ absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
   report.directories = catalogue.dir_count() - 1;
   report.bytes = catalogue.total_bytes();
   report.scan_seconds = input.scan_seconds;
+  report.estimated = input.estimated;
   report.unreadable = catalogue.unreadable();
   report.substitution_safety =
       Judge(catalogue, DirId(0), SubstitutionSafetyOptions());

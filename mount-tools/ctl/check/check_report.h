@@ -32,6 +32,7 @@ struct CheckInput {
   std::string path;  // of the source, absolute
   const Catalogue* catalogue = nullptr;
   double scan_seconds = 0;
+  bool estimated = false;  // sizes, of most files
   MachineMemory memory;
   uint64_t view_memory = 0;  // bytes that a mount would give each view
   DeviceProbe device;
@@ -50,6 +51,7 @@ struct CheckReport {
   uint64_t links = 0;
   uint64_t bytes = 0;
   double scan_seconds = 0;
+  bool estimated = false;
   SubstitutionSafety substitution_safety;
   absl::optional<KnownLayout> known_layout;
   std::vector<SplitFound> splits;       // without splits inside splits

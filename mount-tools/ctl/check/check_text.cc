@@ -231,8 +231,11 @@ std::string CheckText(const CheckReport& report) {
       VerdictLines(report), "\n", ShownPath(report.path), ": ",
       Counted(report.files, "file", "files"), " in ",
       Counted(report.directories, "directory", "directories"), ", ",
-      HumanBytes(report.bytes),
+      report.estimated ? "about " : "", HumanBytes(report.bytes),
       absl::StrFormat(", scanned in %.2f s\n", report.scan_seconds),
+      report.estimated
+          ? absl::StrCat(Title("sizes"), "estimated from a part of the files\n")
+          : "",
       Title("layout"), ShownPath(report.substitution_safety.layout), "\n",
       NamesLine(report), SplitsLine(report),
       ListLine("manifests", report.manifests),
@@ -261,6 +264,7 @@ std::string CheckJson(const CheckReport& report) {
       {"directories", report.directories},
       {"links", report.links},
       {"bytes", report.bytes},
+      {"bytes_are_estimated", report.estimated},
       {"samples", report.samples},
       {"paired_samples", report.paired_samples},
       {"layout", report.substitution_safety.layout},

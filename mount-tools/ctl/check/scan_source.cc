@@ -25,7 +25,8 @@ absl::Status RefuseMount(const std::string& path) {
 }
 
 absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
-                                         const CommandContext& context) {
+                                         const CommandContext& context,
+                                         uint64_t exact_entries) {
   const std::string absolute = AbsolutePath(path, context.cwd);
   RETURN_IF_ERROR(RefuseMount(absolute));
   absl::StatusOr<SourceDir> source = SourceDir::At(absolute);
@@ -33,6 +34,7 @@ absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
     return WithNext(source.status(), "name the directory of the dataset");
   }
   ScanOptions options;
+  options.exact_entries = exact_entries;
   if (context.err_terminal) {
     options.progress = [&context](uint64_t entries) {
       *context.err << kClearLine << "scanning: " << HumanCount(entries)
@@ -45,9 +47,11 @@ absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
   if (!catalogue.ok()) return std::move(catalogue).status();
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
+  const bool estimated =
+      exact_entries != 0 && catalogue->entry_count() > exact_entries;
   return ScannedSource{absolute, *std::move(source),
                        std::make_shared<const Catalogue>(*std::move(catalogue)),
-                       took.count()};
+                       took.count(), estimated};
 }
 
 absl::Status RefuseNoFiles(const ScannedSource& scanned) {

@@ -19,7 +19,12 @@ struct ScannedSource {
   SourceDir source;
   std::shared_ptr<const Catalogue> catalogue;
   double seconds = 0;
+  bool estimated = false;  // sizes, as ScanOptions::exact_entries
 };
+
+// Trees of more entries than this are estimated, if the caller allows it. To
+// ask each file takes minutes.
+inline constexpr uint64_t kMostExact = 1000000;
 
 // FailedPrecondition, which names the source to use instead, if the absolute
 // `path` is inside a mount of shufflefs, whose names are not those of its
@@ -27,9 +32,11 @@ struct ScannedSource {
 absl::Status RefuseMount(const std::string& path);
 
 // Opens `path` (relative to context.cwd) and scans it. Blocks until done.
-// Errors: those of RefuseMount, SourceDir::At and Scan.
+// `exact_entries`: as in ScanOptions. Errors: those of RefuseMount,
+// SourceDir::At and Scan.
 absl::StatusOr<ScannedSource> ScanSource(const std::string& path,
-                                         const CommandContext& context);
+                                         const CommandContext& context,
+                                         uint64_t exact_entries = 0);
 
 // FailedPrecondition if there is nothing to read.
 absl::Status RefuseNoFiles(const ScannedSource& scanned);

@@ -165,8 +165,8 @@ class SimulateCommand : public Command {
         ->type_name("HOW");
     met_model_.Declare(app);
     app.add_option("--nodes", nodes_,
-                   "count misses and requests of the brand paper's protocol "
-                   "on N nodes")
+                   "what brand costs on N nodes that are peers; and misses and "
+                   "requests of the paper's protocol")
         ->type_name("N");
     app.add_flag("--json", json_, "print JSON");
   }
@@ -317,13 +317,23 @@ absl::Status SimulateCommand::RunNodes(const Request& request,
         "--nodes is for brand, and shows all that --refill can be");
   }
   ASSIGN_OR_RETURN(const PoolData pool, data.DataForPool(in_place_));
+  const PoolOptions options = OptionsFor(request, data);
+  const auto count = static_cast<uint32_t>(nodes);
   ASSIGN_OR_RETURN(const SimulatedNodes found,
-                   SimulateNodes(pool, OptionsFor(request, data),
-                                 static_cast<uint32_t>(nodes), epoch));
+                   SimulateNodes(pool, options, count, epoch));
+  // With another binding, names are not shared.
+  absl::optional<SimulatedPeers> peers;
+  if (BrandOptions::Of(request.config.policy_options).binding ==
+      BrandOptions::Binding::kGroup) {
+    ASSIGN_OR_RETURN(peers, SimulatePeers(pool, options, count, epoch));
+  }
   if (json_) {
-    *context.out << SimulatedNodesJson(found).dump() << "\n";
+    nlohmann::ordered_json json = SimulatedNodesJson(found);
+    if (peers) json["peers"] = SimulatedPeersJson(*peers);
+    *context.out << json.dump() << "\n";
   } else {
     *context.out << words_.front() << " over " << data.title() << "\n"
+                 << (peers ? SimulatedPeersText(*peers) + "\n" : "")
                  << SimulatedNodesText(found);
   }
   return absl::OkStatus();

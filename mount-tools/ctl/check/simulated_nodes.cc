@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/ctl/check/simulated_nodes.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/status.h"
+#include "core/config/config.h"
 #include "core/config/value_text.h"
+#include "core/engine/supply_maker.h"
+#include "core/peers/peers.h"
+#include "core/pool/pool_memory.h"
 #include "core/pool/supply.h"
 #include "policies/auto/node_simulation.h"
+#include "policies/auto/peers_simulation.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -40,17 +49,116 @@ NodeTraffic Run(const BinderInput& input,
   return simulation.Run(seed, epoch);
 }
 
+// What a daemon with peers and a view of brand does with its memory.
+struct MemoryOfNode {
+  uint64_t pool = 0;
+  uint64_t room = 0;  // for what comes with answers
+};
+MemoryOfNode DivideMemory(uint64_t memory) {
+  MountConfig config;
+  config.memory = memory;
+  config.peers.members = "peers";
+  config.views.resize(1);
+  config.views.front().policy = "brand";
+  return {MemoryOfAView(config, Policies()),
+          PeersBytes(config, Policies(), PoolBytes(memory))};
+}
+
+SimulatedPeers::Epoch PerSample(const PeersTraffic& traffic,
+                                const BinderInput& input) {
+  const auto samples =
+      static_cast<double>(std::max<size_t>(1, input.bytes.size()));
+  const uint64_t all =
+      std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
+  return {static_cast<double>(traffic.source_bytes) /
+              static_cast<double>(std::max<uint64_t>(1, all)),
+          static_cast<double>(traffic.name_requests) / samples,
+          static_cast<double>(traffic.byte_requests) / samples,
+          static_cast<double>(traffic.own) / samples};
+}
+
+absl::Status CheckMemory(uint64_t pool) {
+  if (pool >= Supply::kLeastMemory) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("memory: policy = brand needs at least ",
+                   MemoryFor(Supply::kLeastMemory, 1) >> 20, "MiB"));
+}
+
 }  // namespace
+
+absl::StatusOr<SimulatedPeers> SimulatePeers(const PoolData& data,
+                                             const PoolOptions& simulated,
+                                             uint32_t nodes, Epoch epoch) {
+  const MemoryOfNode memory = DivideMemory(simulated.memory_bytes);
+  RETURN_IF_ERROR(CheckMemory(memory.pool));
+  PoolInput input = MakePoolInput(data, simulated);
+  input.binder.memory_bytes = memory.pool;
+  SimulatedPeers found;
+  found.nodes = nodes;
+  found.memory_bytes = simulated.memory_bytes;
+  found.room_bytes = memory.room;
+  const uint64_t mean =
+      std::accumulate(data.bytes.begin(), data.bytes.end(), uint64_t{0}) /
+          std::max<size_t>(1, data.bytes.size()) +
+      1;
+  found.names_ahead =
+      std::min(kMostNamesAhead, Peers::NamesAheadIn(memory.room, mean));
+  found.how = input.how;
+  PeersSimulation simulation(input.binder, {.nodes = nodes,
+                                            .names_ahead = found.names_ahead,
+                                            .room_bytes = memory.room});
+  found.first = PerSample(simulation.Run(simulated.seed, epoch), input.binder);
+  found.next = PerSample(
+      simulation.Run(simulated.seed, Epoch(epoch.value() + 1)), input.binder);
+  return found;
+}
+
+std::string SimulatedPeersText(const SimulatedPeers& found) {
+  const SimulatedPeers::Epoch& first = found.first;
+  const SimulatedPeers::Epoch& next = found.next;
+  std::string text =
+      absl::StrCat(found.nodes, " nodes with ", HumanBytes(found.memory_bytes),
+                   " of memory each, ", HumanBytes(found.room_bytes),
+                   " of it for samples that come with names; ", found.how, "; ",
+                   found.names_ahead, " names are asked for ahead\n\n");
+  const auto row = [&text](absl::string_view title, double one, double two) {
+    absl::StrAppendFormat(&text, "  %-44s%14.3f%14.3f\n", title, one, two);
+  };
+  absl::StrAppendFormat(&text, "  %-44s%14s%14s\n", "with the key peers",
+                        "first epoch", "next epoch");
+  row("read from the source, datasets", first.source, next.source);
+  row("requests of other nodes, a sample",
+      first.name_requests + first.byte_requests,
+      next.name_requests + next.byte_requests);
+  row("  about names", first.name_requests, next.name_requests);
+  row("  for bytes", first.byte_requests, next.byte_requests);
+  row("share of samples shown by their owner", first.own, next.own);
+  return absl::StrCat(
+      text,
+      absl::StrFormat("  By chance, an owner shows %.3f.\n", 1.0 / found.nodes),
+      "  Here nodes read in step and know what they read next from the first "
+      "name on, and\n  what a node fetches is there at once. A real job needs "
+      "more requests.\n");
+}
+
+nlohmann::ordered_json SimulatedPeersJson(const SimulatedPeers& found) {
+  const auto json_of = [](const SimulatedPeers::Epoch& epoch) {
+    return nlohmann::ordered_json{{"source", epoch.source},
+                                  {"name_requests", epoch.name_requests},
+                                  {"byte_requests", epoch.byte_requests},
+                                  {"own", epoch.own}};
+  };
+  return {{"room", found.room_bytes},
+          {"names_ahead", found.names_ahead},
+          {"first", json_of(found.first)},
+          {"next", json_of(found.next)}};
+}
 
 absl::StatusOr<SimulatedNodes> SimulateNodes(const PoolData& data,
                                              const PoolOptions& simulated,
                                              uint32_t nodes, Epoch epoch) {
   const uint64_t pool = GuaranteeOf(simulated.memory_bytes, 1);
-  if (pool < Supply::kLeastMemory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory: policy = brand needs at least ",
-                     MemoryFor(Supply::kLeastMemory, 1) >> 20, "MiB"));
-  }
+  RETURN_IF_ERROR(CheckMemory(pool));
   SimulatedNodes found;
   found.nodes = nodes;
   found.memory_bytes = simulated.memory_bytes;

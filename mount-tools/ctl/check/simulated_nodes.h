@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `shufflectl simulate brand --nodes`: what the protocol of the Brand paper
-// (arXiv:2505.16280) costs on several nodes, beside the paper's own table.
+// `shufflectl simulate brand --nodes`: what peers cost each other and the
+// source, and what the protocol of the Brand paper (arXiv:2505.16280) costs on
+// several nodes, beside the paper's own table.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_NODES_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_NODES_H_
 
@@ -14,6 +15,32 @@
 #include "mount-tools/ctl/check/simulated_pool.h"
 
 namespace shufflefs {
+
+// Nodes that share names as the daemons do, with the keys peers and brand.
+struct SimulatedPeers {
+  struct Epoch {
+    double source = 0;  // datasets
+    // By sample.
+    double name_requests = 0;
+    double byte_requests = 0;
+    double own = 0;  // samples that the node showed which owns them
+  };
+  uint32_t nodes = 0;
+  uint64_t memory_bytes = 0;  // of each node
+  uint64_t room_bytes = 0;    // of these, for what comes with answers
+  uint64_t names_ahead = 0;
+  std::string how;  // how chunks were composed
+  Epoch first;      // begins with empty memory
+  Epoch next;
+};
+
+// As SimulateNodes.
+absl::StatusOr<SimulatedPeers> SimulatePeers(const PoolData& data,
+                                             const PoolOptions& simulated,
+                                             uint32_t nodes, Epoch epoch);
+
+std::string SimulatedPeersText(const SimulatedPeers& found);
+nlohmann::ordered_json SimulatedPeersJson(const SimulatedPeers& found);
 
 struct SimulatedNodes {
   // By location and epoch.

@@ -45,7 +45,7 @@ PoolInput MakePoolInput(const PoolData& data, const PoolOptions& simulated) {
   }
   const auto files = static_cast<uint32_t>(simulated.chunk_files);
   if (data.addresses.empty()) {
-    input.chunks = ComposeRandomChunks(*data.grouping, data.key, files);
+    input.chunks = ComposeMixedChunks(*data.grouping, data.key, files);
     made.how = absl::StrCat(input.chunks.size(), " chunks of ", files,
                             " files at random");
     return made;

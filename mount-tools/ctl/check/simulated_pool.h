@@ -26,7 +26,7 @@ struct PoolData {
   const Grouping* grouping = nullptr;  // outlives the simulation
   uint64_t key = 0;                    // of the dataset
   std::vector<uint64_t> bytes;         // by sample, of all its files
-  // Where samples begin on the device. Empty: chunks are composed at random.
+  // Where samples begin on the device. Empty: chunks are composed as in a pack.
   std::vector<uint64_t> addresses;
 };
 

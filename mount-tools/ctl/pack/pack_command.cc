@@ -156,7 +156,6 @@ absl::StatusOr<PackComposition> PackCommand::Compose(
         dataset->substitute_reason(),
         "); --force packs for mounts with -o substitute=directory"));
   }
-  // Seed 0 gives the chunks that a view composes for itself.
   const uint64_t key =
       composition.seed == 0
           ? dataset->key()
@@ -164,7 +163,7 @@ absl::StatusOr<PackComposition> PackCommand::Compose(
   const auto files_per_chunk = static_cast<uint32_t>(std::min<uint64_t>(
       composition.chunk_size, std::numeric_limits<uint32_t>::max()));
   composition.chunks = FilesOfChunks(
-      ComposeRandomChunks(grouping, key, files_per_chunk), grouping);
+      ComposeMixedChunks(grouping, key, files_per_chunk), grouping);
   return composition;
 }
 

@@ -43,6 +43,18 @@ std::string Shares(const Json& peers) {
       100 * from_peers / all, 100 * from_memory / all);
 }
 
+// What was asked of peers for each sample that this node showed.
+std::string Requests(const Json& peers) {
+  const auto count = [&](const char* key) {
+    return static_cast<double>(Count(peers, key).value_or(0));
+  };
+  const double samples = count("samples_shown");
+  if (samples == 0) return "";
+  return absl::StrFormat(
+      " | %.2f requests a sample",
+      (count("name_requests") + count("byte_requests")) / samples);
+}
+
 // What is kept here for all, and what all have read from the source.
 std::string Totals(const Json& peers) {
   const auto bytes = [&](const char* key) {
@@ -96,8 +108,8 @@ std::string PeersLine(const Json& status) {
     }
   }
   return absl::StrCat("peers: ", joined, " of ", (*peers)["members"].size(),
-                      " joined", Shares(*peers), " | ", Totals(*peers), "\n",
-                      missing);
+                      " joined", Shares(*peers), Requests(*peers), " | ",
+                      Totals(*peers), "\n", missing);
 }
 
 absl::StatusOr<std::string> PeersTable(absl::string_view json) {
@@ -112,7 +124,8 @@ absl::StatusOr<std::string> PeersTable(absl::string_view json) {
   for (const Json& member : peers["members"]) {
     absl::StrAppend(&text, MemberLine(member, width));
   }
-  return absl::StrCat(text, Totals(peers), Shares(peers), "\n");
+  return absl::StrCat(text, Totals(peers), Shares(peers), Requests(peers),
+                      "\n");
 }
 
 absl::StatusOr<std::string> PeersJsonLine(absl::string_view json) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
+#include "core/base/files/owned_dir.h"
 #include "core/engine/state_dir.h"
 #include "fs/fuse/run_apart.h"
 #include "mount-tools/config/config_file.h"
@@ -53,8 +54,10 @@ DaemonEnd::DaemonEnd(const std::string& mountpoint,
 }
 
 bool DaemonEnd::LockIsFree() const {
-  const UniqueFd lock(open(LockPath(state_).c_str(), O_RDONLY | O_CLOEXEC));
-  return !lock.valid() || flock(lock.get(), LOCK_SH | LOCK_NB) == 0 ||
+  // The mount told the path, so anything may be there.
+  const absl::StatusOr<UniqueFd> lock =
+      FilePlace(LockPath(state_)).Open(O_RDONLY);
+  return !lock.ok() || flock(lock->get(), LOCK_SH | LOCK_NB) == 0 ||
          errno != EWOULDBLOCK;
 }
 

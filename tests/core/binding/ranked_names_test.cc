@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/binding/ranked_names.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "tests/core/view/view_fixture.h"
 
@@ -52,6 +56,42 @@ TEST_F(RankedNamesTest, HashPathsThatAreLongOrHoldATilde) {
     names.push_back(name);
   }
   EXPECT_NE(names[1], names[2]);
+}
+
+// Another path with the hash of images/a~1.png, and the same last part.
+constexpr char kTwin[] =
+    "\x73\x22\x08\xaf\x6b\xee\x12\xfb\x7d\x01\x81\x2c\xf7\x21\xad\x1c"
+    "cbebhhhg/a~1.png";
+constexpr char kVictim[] = "images/a~1.png";
+
+TEST_F(RankedNamesTest, FilesOfOneHashAreNumberedInTheOrderOfTheCatalogue) {
+  fixture_.tree.File(kTwin);
+  fixture_.tree.File(kVictim);
+  const auto setup = fixture_.Setup(ViewFixture::Config("lirs"));
+  EntryId first = Entry(kVictim);
+  EntryId second = Entry(kTwin);
+  if (second < first) std::swap(first, second);
+  EXPECT_EQ(setup->ranked->Name(1, first),
+            "000000001~25e1dce74c504611~a~1.png");
+  EXPECT_EQ(setup->ranked->Name(2, second),
+            "000000002~25e1dce74c504611~2~a~1.png");
+  EXPECT_EQ(setup->ranked->Find("000000001~25e1dce74c504611~a~1.png"), first);
+  EXPECT_EQ(setup->ranked->Find("000000001~25e1dce74c504611~2~a~1.png"),
+            second);
+  EXPECT_FALSE(setup->ranked->Find("000000001~25e1dce74c504611~3~a~1.png"));
+}
+
+TEST_F(RankedNamesTest, APathThatSpellsTheNameOfAnotherTakesNoPlace) {
+  const std::vector<std::string> paths = {kVictim, "25e1dce74c504611/a/1.png",
+                                          "25e1dce74c504611/2/a/1.png"};
+  for (const std::string& path : paths) fixture_.tree.File(path);
+  const auto setup = fixture_.Setup(ViewFixture::Config("lirs"));
+  for (const std::string& path : paths) {
+    const std::string name = setup->ranked->Name(1, Entry(path));
+    EXPECT_EQ(setup->ranked->Find(name), Entry(path)) << name;
+  }
+  EXPECT_EQ(setup->ranked->Name(1, Entry(kVictim)),
+            "000000001~25e1dce74c504611~3~a~1.png");
 }
 
 TEST_F(RankedNamesTest, FindNothingElse) {

@@ -35,7 +35,6 @@ namespace {
 using ::testing::HasSubstr;
 using testing_support::Acl;
 using testing_support::AclWith;
-using testing_support::TempTree;
 using testing_support::kGroup;
 using testing_support::kGroupObj;
 using testing_support::kMask;
@@ -43,6 +42,7 @@ using testing_support::kOther;
 using testing_support::kSomebody;
 using testing_support::kUser;
 using testing_support::kUserObj;
+using testing_support::TempTree;
 
 mode_t Within(mode_t mode, const std::string& acl,
               absl::optional<uid_t> owner = 0) {
@@ -119,6 +119,11 @@ TEST(OverflowIdsTest, AreThereWhereNotAllIdsAreMapped) {
   }
 }
 
+TEST(OverflowIdsTest, AreThereOnAMountThatMapsIds) {
+  EXPECT_TRUE(OverflowIds::OfIdmapped().uid.has_value());
+  EXPECT_TRUE(OverflowIds::OfIdmapped().gid.has_value());
+}
+
 TEST(OverflowIdsTest, NobodyGetsMoreThanWhoeverItIsMayHave) {
   constexpr uint32_t kId = 65534;
   const OverflowIds none;
@@ -168,9 +173,9 @@ TEST_F(AccessTest, FilesThatTheSameUsersMayReadAreEqual) {
   Mode("c/5", 0604);
   const Catalogue catalogue = tree_.Scanned(scan_);
   EXPECT_EQ(Of(catalogue, "a/1"), Of(catalogue, "b/2"));
-  const std::set<AccessId> differ = {
-      Of(catalogue, "a/1"), Of(catalogue, "b/3"), Of(catalogue, "c/4"),
-      Of(catalogue, "c/5")};
+  const std::set<AccessId> differ = {Of(catalogue, "a/1"), Of(catalogue, "b/3"),
+                                     Of(catalogue, "c/4"),
+                                     Of(catalogue, "c/5")};
   EXPECT_EQ(differ.size(), 4u);
   // That c is closed makes no difference where the source is.
   Mode("", 0700);

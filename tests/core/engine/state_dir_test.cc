@@ -72,6 +72,16 @@ TEST(StateDir, TheHolderOfTheLockIsFound) {
   EXPECT_TRUE(StateDir::Open(dir.path()).ok());
 }
 
+TEST(StateDir, ALinkInThePlaceOfTheLockLeadsToNobody) {
+  const TempDir other;
+  Holder holder(other.path(), /*dying=*/false);
+  const TempDir dir;
+  ASSERT_EQ(
+      symlink(LockPath(other.path()).c_str(), LockPath(dir.path()).c_str()), 0);
+  EXPECT_EQ(HolderOf(dir.path()), 0);
+  holder.End();
+}
+
 TEST(StateDir, OneThatIsDyingIsWaitedFor) {
   const TempDir dir;
   Holder holder(dir.path(), /*dying=*/true);

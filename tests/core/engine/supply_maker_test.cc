@@ -11,8 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "core/engine/records_maker.h"
 #include "core/policy/policy_entry.h"
 #include "core/pool/chunk_map.h"
+#include "core/sampler/sampler_prefetcher.h"
 #include "core/scan/scan.h"
 #include "core/staging/pack/pack_chunks.h"
 #include "core/staging/pack/pack_writer.h"
@@ -103,10 +105,49 @@ TEST(MemoryWithPeers, IsForAllButForWhatViewsNeed) {
   for (const uint64_t memory : {16, 64, 100, 1024}) {
     config.memory = memory * kMiB;
     const uint64_t pool = PoolBytes(config.memory);
-    EXPECT_LE(PeersBytes(config, Policies(), pool) +
-                  2 * MemoryOfAView(config, Policies()),
-              pool);
+    for (const bool records : {true, false}) {
+      EXPECT_LE(PeersBytes(config, Policies(), pool, records) +
+                    2 * MemoryOfAView(config, Policies(), records),
+                pool);
+    }
   }
+}
+
+// With 40 MB of memory, each MiB that a view does not need is dataset that the
+// nodes keep.
+TEST(MemoryWithPeers, ViewsWithoutRecordsNeedLess) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  MountConfig config;
+  config.views.resize(2);
+  config.peers.members = "a:1;b:1";
+  const auto bytes = [&config](uint64_t pool) {
+    return PeersBytes(config, Policies(), pool, /*may_have_records=*/false);
+  };
+  EXPECT_EQ(bytes(100 * kMiB), 68 * kMiB) << "auto may choose brand";
+  config.views[0].policy = config.views[1].policy = "lirs";
+  EXPECT_EQ(bytes(100 * kMiB), 84 * kMiB);
+  EXPECT_EQ(bytes(20 * kMiB), 10 * kMiB);
+  EXPECT_EQ(bytes(960 * kMiB), 900 * kMiB);
+  config.memory = 100 * kMiB;
+  // Else no order of a job would be remembered.
+  EXPECT_GT(MemoryOfAView(config, Policies(), false),
+            SamplerPrefetcher::kLeastMemory + (1 << 20));
+  config.views[1].policy = "met";
+  EXPECT_EQ(bytes(100 * kMiB), 68 * kMiB);
+}
+
+TEST_F(SupplyMakerTest, ContainersAreFoundBeforeViewsAreMade) {
+  const auto may_have = [this] {
+    return MayHaveContainers(
+        config_, *source_,
+        std::make_shared<const Catalogue>(*Scan(*source_, ScanOptions())));
+  };
+  EXPECT_FALSE(may_have());
+  config_.views[0].groups = "groups.tsv";
+  EXPECT_TRUE(may_have());
+  config_.views[0].groups.clear();
+  tree_.Write("shards/train-00000-of-00002.tfrecord", "x");
+  EXPECT_TRUE(may_have());
 }
 
 TEST_F(SupplyMakerTest, AReaderIsSharedByThoseWhoWantToBeReadAlike) {
@@ -180,7 +221,7 @@ TEST_F(SupplyMakerTest, APackThatNoPoolUsesIsLetGo) {
   PackComposition composition;
   composition.chunk_size = 2;
   composition.chunks = FilesOfChunks(
-      ComposeRandomChunks(dataset_->grouping(), dataset_->key(), 2),
+      ComposeMixedChunks(dataset_->grouping(), dataset_->key(), 2),
       dataset_->grouping());
   const auto written =
       WritePack(*source_, dataset_->catalogue(), composition, path, {});

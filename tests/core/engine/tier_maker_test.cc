@@ -2,12 +2,18 @@
 // How much of the device a view's tier may use.
 #include "core/engine/tier_maker.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "core/base/files/unique_fd.h"
 #include "core/io/thread_reader.h"
 #include "core/scan/scan.h"
 #include "core/staging/tier/tier_dir.h"
@@ -45,27 +51,58 @@ class TierMakerTest : public ::testing::Test {
     fs::resize_file(dir / "left", kHuge);
   }
 
-  // Of the first view's tier, in a mount.
-  uint64_t Capacity() const {
-    TierMaker maker({.config = &config_,
-                     .learnt = nullptr,
-                     .pool = memory_.pool,
-                     .policies = Policies(),
-                     .foreground_reads = {},
-                     .reach = {}});
+  TierMaker::Parts MakerParts() const {
+    return {.config = &config_,
+            .learnt = nullptr,
+            .pool = memory_.pool,
+            .policies = Policies(),
+            .foreground_reads = {},
+            .reach = {}};
+  }
+  // What the supply of the first view needs of its tier.
+  struct Filled {
+    Supply::Parts parts;
+    BinderInput input;
+  };
+  absl::StatusOr<Filled> Fill(TierMaker& maker, FileReader* reader) const {
     const ViewConfig& view = config_.views[0];
     const auto policy = MakePolicy(Policies(), "met", view.policy_options);
-    Supply::Parts parts;
-    parts.memory = memory_;
-    BinderInput input;
-    input.grouping = &dataset_->grouping();
-    input.bytes.assign(dataset_->grouping().sample_count(), 12288);
+    Filled filled;
+    filled.parts.memory = memory_;
+    filled.input.grouping = &dataset_->grouping();
+    filled.input.bytes.assign(dataset_->grouping().sample_count(), 12288);
+    const absl::Status status =
+        maker.Fill({&view, dataset_.get(), policy->get(), {reader}},
+                   filled.parts, filled.input);
+    if (!status.ok()) return status;
+    return filled;
+  }
+  // Of the first view's tier, in a mount.
+  uint64_t Capacity() const {
+    TierMaker maker(MakerParts());
     ThreadReader reader(source_, FileReaderOptions());
-    const absl::Status status = maker.Fill(
-        {&view, dataset_.get(), policy->get(), {&reader}}, parts, input);
-    EXPECT_TRUE(status.ok()) << status;
+    const auto filled = Fill(maker, &reader);
+    EXPECT_TRUE(filled.ok()) << filled.status();
     maker.Stop();
-    return input.tier_bytes;
+    return filled->input.tier_bytes;
+  }
+  // Locks the directory, as another mount would. Invalid if a mount has it.
+  UniqueFd LockDirectory() const {
+    namespace fs = std::filesystem;
+    const fs::path dir = fs::path(tier_.path()) / kTierDirectory;
+    fs::create_directories(dir);
+    UniqueFd fd(
+        open((dir / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    EXPECT_TRUE(fd.valid());
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd = UniqueFd();
+    return fd;
+  }
+  // Returns whether neither the directory nor memory is taken.
+  bool IsNothingTaken() const {
+    const uint64_t all = memory_.pool->capacity();
+    const auto other =
+        memory_.pool->Open({.name = "other", .guarantee = all, .most = all});
+    return (*other)->Room() == all && LockDirectory().valid();
   }
 
   const TempDir tree_;
@@ -83,6 +120,63 @@ TEST_F(TierMakerTest, WhatOtherMountsHaveLeftIsNotFree) {
   config_.views[1].policy = "lirs";
   Leave("val");  // its policy has no tier now
   EXPECT_LT(Capacity(), kHuge / 2);
+}
+
+TEST_F(TierMakerTest, ADirectoryOfAnotherMountTakesNoMemory) {
+  TierMaker maker(MakerParts());
+  ThreadReader reader(source_, FileReaderOptions());
+  UniqueFd lock = LockDirectory();
+  const auto filled = Fill(maker, &reader);
+  EXPECT_EQ(filled.status().code(), absl::StatusCode::kFailedPrecondition);
+  lock = UniqueFd();
+  EXPECT_TRUE(IsNothingTaken());
+  maker.Stop();
+}
+
+TEST_F(TierMakerTest, MiniEpochsThatAreTooLargeOpenNoTier) {
+  config_.tier_capacity = 20000;
+  config_.views[0].policy_options.Set("met.mini_epochs", uint64_t{2});
+  TierMaker maker(MakerParts());
+  ThreadReader reader(source_, FileReaderOptions());
+  const auto filled = Fill(maker, &reader);
+  EXPECT_EQ(filled.status().code(), absl::StatusCode::kInvalidArgument)
+      << filled.status();
+  EXPECT_TRUE(IsNothingTaken());
+  maker.Stop();
+}
+
+// Its supply was refused later, or another policy has replaced it.
+TEST_F(TierMakerTest, ATierThatNothingUsesIsClosedAndMayBeOpenedAgain) {
+  TierMaker maker(MakerParts());
+  ThreadReader reader(source_, FileReaderOptions());
+  for (int round = 0; round < 3; ++round) {
+    {
+      const auto filled = Fill(maker, &reader);
+      ASSERT_TRUE(filled.ok()) << filled.status();
+      EXPECT_FALSE(IsNothingTaken());
+    }
+    bool closed = false;
+    for (int i = 0; i < 60000 && !closed; ++i) {
+      closed = IsNothingTaken();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(closed) << "waited for a minute";
+  }
+  maker.Stop();
+}
+
+// One supply takes it over from another.
+TEST_F(TierMakerTest, ATierStaysOpenWhileOneOfItsUsersExists) {
+  TierMaker maker(MakerParts());
+  ThreadReader reader(source_, FileReaderOptions());
+  auto first = Fill(maker, &reader);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = Fill(maker, &reader);
+  ASSERT_TRUE(second.ok()) << second.status();
+  first = absl::CancelledError("gone");
+  EXPECT_EQ(second->parts.sets.tier().capacity, second->input.tier_bytes);
+  EXPECT_FALSE(IsNothingTaken());
+  maker.Stop();
 }
 
 TEST_F(TierMakerTest, WhatItsViewsHaveLeftIs) {

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using testing_support::ScanEveryWay;
 using testing_support::ScanInPieces;
 using testing_support::Scanned;
@@ -131,6 +132,21 @@ TEST(LinesScanner, QuotedNewlinesOfCsvMustBeNamed) {
   header.header_lines = 2;
   EXPECT_EQ(ScanLines("\"na\nme\"\n1\n", header).status.code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+// Spark's rows: each line has two quotes, and yet the row goes on.
+TEST(LinesScanner, QuotesBehindBackslashesMayNotHideANewline) {
+  const std::string row = "1,\"he said \\\"hi\nthere\\\" ok\",0\n";
+  EXPECT_EQ(ScanLines(row, kCsv).status,
+            Refused("a backslash before a double quote, which may escape it, "
+                    "in the line at byte 0: if it does not, name record.csv = "
+                    "quoted"));
+  // An escaped backslash escapes nothing, and pairs of escaped quotes are
+  // whole.
+  EXPECT_THAT(RecordsOf("\"C:\\\\\",1\n\"\\\"a\\\"\",2\n", kCsv), SizeIs(2));
+  EXPECT_THAT(RecordsOf("\\\"a\\\",b\n", kCsv), SizeIs(1));
+  EXPECT_THAT(RecordsOf("\\\na,\"b\"\n", kCsv), SizeIs(2));
+  EXPECT_THAT(RecordsOf("\"C:\\\",1\n", kQuoted), SizeIs(1));
 }
 
 TEST(LinesScanner, QuotedNewlinesBelongToTheirRecord) {

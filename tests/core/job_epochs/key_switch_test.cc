@@ -86,19 +86,30 @@ class KeySwitchTest : public testing::Test {
     return nodes_[i]->installed;
   }
 
-  absl::Status Result(int i, int most_turns = 10000) {
+  int Prepared(int i) {
+    MutexLock lock(nodes_[i]->mu);
+    return nodes_[i]->prepared;
+  }
+
+  // `record`: takes all requests to n2.
+  absl::Status Result(int i, int most_turns = 10000,
+                      std::vector<EpochMessage>* record = nullptr) {
     for (int turn = 0; turn < most_turns; ++turn) {
       if (auto result = nodes_[i]->keys_switch->TakeResult()) return *result;
-      Turn();
+      Turn(record);
     }
     return absl::DeadlineExceededError("no result");
   }
-  void Turn() {
+  void Turn(std::vector<EpochMessage>* record = nullptr) {
     now_ += step_;
     for (const auto& node : nodes_) node->keys_switch->Tick(now_);
     std::vector<std::pair<std::string, EpochMessage>> due;
     due.swap(network_);
     for (const auto& [to, message] : due) {
+      if (record != nullptr && to == Name(2) &&
+          message.kind == EpochMessage::Kind::kSwitch) {
+        record->push_back(message);
+      }
       for (size_t i = 0; i < nodes_.size(); ++i) {
         if (Name(i) == to) nodes_[i]->keys_switch->Hear(message, now_);
       }
@@ -177,6 +188,39 @@ TEST_F(KeySwitchTest, MessagesMayBeLostRepeatedAndReordered) {
       EXPECT_EQ(Installed(i), round) << i;
     }
   }
+}
+
+// Whoever recorded a request can send it again.
+TEST_F(KeySwitchTest, AnOldRequestBringsNoOldKeysBack) {
+  Make(3);
+  std::vector<EpochMessage> recorded;
+  nodes_[0]->keys_switch->Begin("seed = 1\n", now());
+  ASSERT_TRUE(Result(0, 10000, &recorded).ok());
+  nodes_[1]->keys_switch->Begin("seed = 2\n", now());
+  ASSERT_TRUE(Result(1).ok());
+  ASSERT_EQ(Keys(2), "seed = 2\n");
+  ASSERT_GE(recorded.size(), 2u);  // to prepare, and to install
+  for (const EpochMessage& message : recorded) {
+    nodes_[2]->keys_switch->Hear(message, now());
+    for (int turn = 0; turn < 50; ++turn) Turn();
+  }
+  EXPECT_EQ(Keys(2), "seed = 2\n");
+  EXPECT_EQ(Prepared(2), 2);
+}
+
+// It was held up on its way until another member wrote keys.
+TEST_F(KeySwitchTest, ALateRequestDoesNotUndoWhatAnotherPrepared) {
+  Make(3);
+  std::vector<EpochMessage> recorded;
+  nodes_[0]->keys_switch->Begin("seed = 1\n", now());
+  ASSERT_TRUE(Result(0, 10000, &recorded).ok());
+  nodes_[1]->keys_switch->Begin("seed = 2\n", now());
+  for (int turn = 0; turn < 2000 && !InstallIsSent(); ++turn) Turn();
+  ASSERT_TRUE(InstallIsSent());
+  nodes_[2]->keys_switch->Hear(recorded.front(), now());
+  ASSERT_TRUE(Result(1).ok());
+  for (int turn = 0; turn < 50; ++turn) Turn();
+  EXPECT_EQ(Keys(2), "seed = 2\n");
 }
 
 TEST_F(KeySwitchTest, WhoIsAloneWaitsForNobody) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "core/base/files/word_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_format.h"
 #include "gmock/gmock.h"
@@ -208,12 +209,12 @@ TEST_F(LedgerDamageTest, AnotherFileIsLeftAlone) {
 TEST_F(LedgerDamageTest, AnotherVersionIsLeftAlone) {
   WriteSome();
   std::string bytes = Bytes();
-  bytes[8] = 5;
+  bytes[8] = 6;
   WriteBytes(bytes);
   const auto ledger = Ledger::Open(path(), {});
   EXPECT_EQ(ledger.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(ledger.status().message()),
-              HasSubstr("ledger version 5, this program reads up to 4"));
+              HasSubstr("ledger version 6, this program reads up to 5"));
   EXPECT_EQ(Bytes(), bytes);
 }
 
@@ -236,9 +237,12 @@ TEST_F(LedgerDamageTest, SamplesBeyondTheViewAreRefused) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("sample 10 of view 1 which has 10 samples"));
   // And those of a view that never began.
+  EXPECT_FALSE(Open()->Consumed(2, 0).ok());
   {
-    const auto ledger = Open();
-    ASSERT_TRUE(ledger->Consumed(2, 0).ok());
+    const uint64_t words = Bytes().size() / 8;
+    auto file = WordLog::Open(path(), words);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Append(ledger_format::ConsumedWord(2, 0, words)).ok());
   }
   Read(&status);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
@@ -295,12 +299,12 @@ TEST_F(LedgerDamageTest, AFileThatSomebodyEmptiedEndsNoDaemon) {
   ASSERT_TRUE(ledger->BeginEpoch(SomeEpoch(0)).ok());
   ASSERT_EQ(::truncate(path().c_str(), 0), 0);
   ledger->Consumed(1, 5).IgnoreError();
-  const absl::Status status = ledger->BeginEpoch(SomeEpoch(1));
+  const absl::Status status = ledger->Switch({1, Epoch(0), "seed 0 to 6"});
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
-  LedgerState state;
-  state.begin = SomeEpoch(1);
-  EXPECT_EQ(ledger->Adopt(state).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ledger->CheckBeginning(1), status);
+  EXPECT_EQ(ledger->BeginEpoch(SomeEpoch(1)), absl::OkStatus());
+  EXPECT_EQ(ledger->CheckBeginning(1), absl::OkStatus());
 }
 
 // After a kill on a full disk the same command mounts again.
@@ -342,11 +346,11 @@ TEST_F(LedgerDamageTest, AFullDiskTakesAWholePassOrNothingOfIt) {
   state.consumed.Settle();
   {
     const FullDisk full(80000);
-    EXPECT_EQ(ErrnoOf(ledger->Adopt(state)), EFBIG);
+    EXPECT_EQ(ErrnoOf(ledger->Adopt(LedgerPass::Apart(state))), EFBIG);
     EXPECT_EQ(ErrnoOf(ledger->Continue(state)), EFBIG);
   }
   EXPECT_TRUE(Read().empty());
-  EXPECT_TRUE(ledger->Adopt(state).ok());
+  EXPECT_TRUE(ledger->Adopt(LedgerPass::Apart(state)).ok());
   ledger = Open();
   const auto last = ledger->TakeLastState("train");
   ASSERT_TRUE(last);

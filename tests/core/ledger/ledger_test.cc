@@ -420,5 +420,34 @@ TEST_F(LedgerTest, CanBeReadWhileItIsWritten) {
   }
 }
 
+// A restart must not take for the last opens what nobody opened here, or what
+// a job opened that is gone.
+TEST_F(LedgerTest, WhatIsNotKnownOfTheOrderOfOpensIsNotMadeUp) {
+  for (const bool token : {false, true}) {
+    {
+      const auto ledger = Open();
+      LedgerState state;
+      state.begin = SomeEpoch(token ? 1 : 0);
+      if (token) {
+        for (const uint64_t sample : {4, 7}) state.consumed.Add(sample);
+        state.consumed.Settle();
+        ASSERT_EQ(ledger->Adopt(LedgerPass::Apart(state)), absl::OkStatus());
+      } else {
+        ASSERT_EQ(ledger->BeginEpoch(state.begin), absl::OkStatus());
+        for (const uint64_t sample : {4, 7}) {
+          ASSERT_EQ(ledger->Consumed(1, sample), absl::OkStatus());
+        }
+        ASSERT_EQ(ledger->Opened(1, ForgottenOpens()), absl::OkStatus());
+      }
+      ASSERT_EQ(ledger->Compact(), absl::OkStatus());
+    }
+    const absl::optional<LedgerState> last = Open()->TakeLastState("train");
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->consumed.size(), 2);
+    EXPECT_TRUE(last->recent.opens.empty()) << token;
+    EXPECT_EQ(last->recent.untold, 0);
+  }
+}
+
 }  // namespace
 }  // namespace shufflefs

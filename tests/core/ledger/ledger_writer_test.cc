@@ -33,7 +33,8 @@ using testing_support::SomeEpoch;
 class LedgerWriterTest : public testing_support::LedgerTest {
  protected:
   explicit LedgerWriterTest(uint64_t most = LedgerWriter::kMostEndedBytes)
-      : writer_(1, ledger_.get(), milliseconds(0), most) {}
+      : writer_(1, ledger_.get(),
+                {.retry_after = milliseconds(0), .most_ended_bytes = most}) {}
   // As a kill would leave it.
   absl::optional<LedgerState> Last() const {
     std::filesystem::copy_file(
@@ -192,7 +193,9 @@ TEST_F(LedgerWriterTest, OfPassesThatEndOnlyTheLastAreKept) {
 // A pair takes 5 bytes here.
 TEST_F(LedgerWriterTest, OfLargePassesThatEndFewerAreKept) {
   constexpr uint64_t kNames = 1 << 20;
-  LedgerWriter writer(1, ledger_.get(), milliseconds(0), 500000);
+  LedgerWriter writer(
+      1, ledger_.get(),
+      {.retry_after = milliseconds(0), .most_ended_bytes = 500000});
   {
     const FullDisk full = Full();
     for (uint64_t pass = 1; pass < 6; ++pass) {
@@ -272,6 +275,55 @@ TEST_F(LosingWriterTest, AnEpochThatIsLostBreaksNothing) {
   EXPECT_THAT(Passes(), ElementsAre("1: 6, complete", "3: 0", "4: 1"));
 }
 
+// Epoch 2 comes once more, by control, and is lost.
+TEST_F(LosingWriterTest, AnEpochThatIsSetBackAndLostBreaksNothing) {
+  writer_.BeginEpoch(SomeEpoch(2, 6), {});
+  ConsumeAll(6);
+  OpenAgain(4);
+  {
+    const FullDisk full = Full();
+    LedgerEpoch back = SomeEpoch(2, 6);
+    back.carried.clear();
+    writer_.BeginEpoch(back, {});
+    ConsumeAll(6);
+    writer_.BeginEpoch(SomeEpoch(3, 6), {});
+    writer_.BeginEpoch(SomeEpoch(4, 6), {});
+  }
+  writer_.Consumed(4);
+  EXPECT_THAT(Passes(), ElementsAre("2: 6, complete", "3: 0", "4: 1"));
+}
+
+TEST_F(LosingWriterTest, AHoldThatBeginsByItselfBreaksNothing) {
+  writer_.BeginEpoch(SomeEpoch(2, 6), {});
+  ConsumeAll(6);
+  OpenAgain(4);
+  {
+    const FullDisk full = Full();
+    LedgerEpoch back = SomeEpoch(2, 6);
+    back.seed = Seed(8);
+    writer_.BeginEpoch(back, {});
+    writer_.Hold({1, Epoch(3), 'b', "guest"}, false, {});
+    writer_.Hold({1, Epoch(4), 'b', "guest"}, false, {});
+  }
+  writer_.Consumed(4);
+  EXPECT_THAT(Passes(), ElementsAre("2: 6, complete", "3: 0", "4: 1"));
+}
+
+// The ledger lacks the end of epoch 1, and has what was opened again before.
+TEST_F(LosingWriterTest, ABreakIsFoundThoughTheEndBeforeItIsLost) {
+  writer_.BeginEpoch(SomeEpoch(1, 6), {});
+  ConsumeAll(6);
+  OpenAgain(4);
+  {
+    const FullDisk full = Full();
+    OpenAgain(5);
+    writer_.BeginEpoch(SomeEpoch(2, 6), {});
+    writer_.BeginEpoch(SomeEpoch(3, 6), {});
+  }
+  writer_.Consumed(4);
+  EXPECT_THAT(Passes(), ElementsAre("1: 6, complete", "2: 0, BROKEN", "3: 1"));
+}
+
 TEST_F(LedgerWriterTest, AKillLosesWhatWaitsAndBreaksNothing) {
   writer_.BeginEpoch(SomeEpoch(1, 6), {});
   writer_.Consumed(0);
@@ -335,14 +387,78 @@ TEST_F(LedgerWriterTest, SaysWhatTheLedgerLacks) {
                                              "memory only"));
     EXPECT_THAT(writer_.Warning(), HasSubstr("free some space"));
     writer_.BeginEpoch(SomeEpoch(2), {});
-    EXPECT_THAT(writer_.Warning(), HasSubstr("this epoch is kept in memory"));
+    EXPECT_THAT(writer_.Warning(),
+                HasSubstr("; this epoch and 1 before it, the first in part, "
+                          "are kept in memory only, and are lost if"));
   }
   writer_.Consumed(5);
   EXPECT_EQ(writer_.Warning(), "");
-  ASSERT_EQ(::truncate(path().c_str(), 0), 0);
-  writer_.BeginEpoch(SomeEpoch(3), {});
-  EXPECT_THAT(writer_.Warning(), HasSubstr("somebody emptied it"));
+  {
+    const FullDisk full = Full();
+    writer_.BeginEpoch(SomeEpoch(3), {});
+    EXPECT_THAT(writer_.Warning(), HasSubstr("; this epoch is kept in memory"));
+    writer_.BeginEpoch(SomeEpoch(4), {});
+    writer_.BeginEpoch(SomeEpoch(5), {});
+    EXPECT_THAT(writer_.Warning(),
+                HasSubstr("; this epoch and 2 before it are kept in memory"));
+    for (uint64_t epoch = 6; epoch < 30; ++epoch) {
+      writer_.BeginEpoch(SomeEpoch(epoch), {});
+    }
+    EXPECT_THAT(
+        writer_.Warning(),
+        HasSubstr(absl::StrCat("; ", 26 - LedgerWriter::kMostEnded,
+                               " before these are lost; this epoch and ",
+                               LedgerWriter::kMostEnded, " before it are")));
+  }
+  writer_.Consumed(5);
+  EXPECT_EQ(writer_.Warning(), "");
+  ASSERT_EQ(::unlink(path().c_str()), 0);
+  WriteBytes("of somebody else");
+  writer_.BeginEpoch(SomeEpoch(30), {});
+  EXPECT_THAT(writer_.Warning(), HasSubstr("put another file in its place"));
   EXPECT_THAT(writer_.Warning(), Not(HasSubstr("free some space")));
+}
+
+// A reader waits for each call.
+TEST_F(LedgerWriterTest, ACallAppendsOnePassIfPassesAreLarge) {
+  LedgerWriter writer(1, ledger_.get(),
+                      {.retry_after = milliseconds(0), .most_at_once = 0});
+  {
+    const FullDisk full = Full();
+    for (uint64_t epoch = 1; epoch < 5; ++epoch) {
+      writer.BeginEpoch(SomeEpoch(epoch), {});
+      writer.Consumed(epoch);
+    }
+  }
+  std::vector<std::string> passes;
+  for (uint64_t epoch = 1; epoch < 5; ++epoch) {
+    EXPECT_THAT(Passes(), passes);
+    passes.push_back(absl::StrCat(epoch, ": ", epoch < 4 ? 1 : 5));
+    EXPECT_THAT(writer.Warning(), HasSubstr("kept in memory only")) << epoch;
+    writer.Consumed(4 + epoch);
+  }
+  EXPECT_EQ(writer.Warning(), "");
+  EXPECT_EQ(Passes(), passes);
+}
+
+// Only the bound of a call keeps them in memory, and that may not cost one.
+TEST_F(LedgerWriterTest, APassThatIsLargeDrivesOutNoneThatCouldBeRecorded) {
+  constexpr uint64_t kNames = 1 << 20;
+  LedgerWriter writer(1, ledger_.get(),
+                      {.retry_after = milliseconds(0),
+                       .most_ended_bytes = 200000,
+                       .most_at_once = 0});
+  LedgerEpoch large = SomeEpoch(3, kNames);
+  large.reactive = true;
+  {
+    const FullDisk full = Full();
+    writer.BeginEpoch(SomeEpoch(1), {});
+    writer.BeginEpoch(SomeEpoch(2), {});
+    writer.BeginEpoch(large, std::vector<CarriedPair>(100000, {7, 8}));
+  }
+  writer.BeginEpoch(SomeEpoch(4), {});
+  writer.Close();
+  EXPECT_THAT(Passes(), ElementsAre("1: 0", "2: 0", HasSubstr("3: 1"), "4: 0"));
 }
 
 // Also without a ledger.

@@ -25,12 +25,21 @@ namespace shufflefs::testing_support {
 class FakeNetwork {
  public:
   explicit FakeNetwork(size_t members, uint64_t seed = 1)
-      : members_(members), rng_(RandomKey(seed)), worker_("network", 4) {}
+      : listed_(members),
+        members_(members),
+        rng_(RandomKey(seed)),
+        worker_("network", 4) {}
 
   // Of each 256 requests so many fail, half of them after they were answered.
   void FailSome(uint64_t of_256) {
     MutexLock lock(mu_);
     failing_ = of_256;
+  }
+  // From now on the group has only the first members.
+  void Resize(size_t members) {
+    MutexLock lock(mu_);
+    listed_ = members;
+    for (Member& each : members_) each.group = nullptr;
   }
   // Whether others find the member.
   void SetJoined(size_t member, bool joined) {
@@ -51,8 +60,7 @@ class FakeNetwork {
   PeerTransportMaker Maker(size_t member) {
     return [this, member](PeerTransportParts parts)
                -> absl::StatusOr<std::unique_ptr<PeerTransport>> {
-      MutexLock lock(mu_);
-      members_[member].service = parts.service;
+      Greet(member, parts);
       return std::make_unique<Transport>(this, member);
     };
   }
@@ -60,6 +68,7 @@ class FakeNetwork {
  private:
   struct Member {
     PeerService* service = nullptr;
+    PeerIdentity identity;
     bool joined = true;
     bool hangs = false;
     std::shared_ptr<const PeerGroup> group;  // as it sees it
@@ -106,7 +115,7 @@ class FakeNetwork {
     if (seen_by.group == nullptr) {
       auto group = std::make_shared<PeerGroup>();
       group->revision = ++revision_;
-      for (size_t i = 0; i < members_.size(); ++i) {
+      for (size_t i = 0; i < listed_; ++i) {
         group->members.push_back({.name = absl::StrCat("node", i, ":7373"),
                                   .self = i == self,
                                   .joined = i == self || members_[i].joined,
@@ -123,7 +132,7 @@ class FakeNetwork {
     std::vector<std::pair<std::string, PeerTransport::Traffic>> told;
     const std::shared_ptr<const PeerGroup> group = GroupOf(self);
     MutexLock lock(mu_);
-    for (size_t i = 0; i < members_.size(); ++i) {
+    for (size_t i = 0; i < listed_; ++i) {
       PeerTransport::Traffic traffic;
       if (i != self && members_[i].service != nullptr) {
         traffic.source_bytes = members_[i].service->SourceBytes();
@@ -189,11 +198,10 @@ class FakeNetwork {
           PeerService* const service =
               turn.ok() && IsJoined(index) ? ServiceOf(index) : nullptr;
           if (before || service == nullptr) return done(gone);
-          service->BindNames(
-              question, [=](absl::StatusOr<std::vector<uint64_t>> samples) {
-                if (after) return done(gone);
-                done(std::move(samples));
-              });
+          service->BindNames(question, [=](absl::StatusOr<NameAnswer> answer) {
+            if (after) return done(gone);
+            done(std::move(answer));
+          });
         },
         false);
   }
@@ -220,7 +228,20 @@ class FakeNetwork {
     members_[self].service = nullptr;
   }
 
+  // All that were there before and the new one welcome each other.
+  void Greet(size_t member, const PeerTransportParts& parts) {
+    MutexLock lock(mu_);
+    for (const Member& other : members_) {
+      if (other.service == nullptr) continue;
+      other.service->Welcome(parts.identity).IgnoreError();
+      parts.service->Welcome(other.identity).IgnoreError();
+    }
+    members_[member].service = parts.service;
+    members_[member].identity = parts.identity;
+  }
+
   mutable Mutex mu_;
+  size_t listed_ ABSL_GUARDED_BY(mu_);  // members of the group
   std::vector<Member> members_ ABSL_GUARDED_BY(mu_);
   Rng rng_ ABSL_GUARDED_BY(mu_);
   uint64_t failing_ ABSL_GUARDED_BY(mu_) = 0;

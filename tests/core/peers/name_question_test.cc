@@ -168,9 +168,10 @@ TEST_F(NameQuestionTest, WhoHasStoppedBindsNothing) {
   });
   owner_->Stop();
   AskedSamples answer = std::vector<uint64_t>();
-  owner_service_->BindNames(question_, [&answer](AskedSamples samples) {
-    answer = std::move(samples);
-  });
+  owner_service_->BindNames(question_,
+                            [&answer](const absl::StatusOr<NameAnswer>& bound) {
+                              answer = bound.status();
+                            });
   EXPECT_TRUE(absl::IsUnavailable(answer.status())) << answer.status();
   EXPECT_EQ(bound, 0);
 }

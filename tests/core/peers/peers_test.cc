@@ -79,7 +79,7 @@ class PeersTest : public ::testing::Test {
     }
   }
   void Start(uint64_t memory, size_t nodes = kNodes) {
-    network_ = std::make_unique<FakeNetwork>(nodes);
+    if (!network_) network_ = std::make_unique<FakeNetwork>(nodes);
     source_ = std::make_unique<SourceDir>(tree_.Source());
     catalogue_ =
         std::make_shared<const Catalogue>(*Scan(*source_, ScanOptions()));
@@ -87,6 +87,17 @@ class PeersTest : public ::testing::Test {
       nodes_.push_back(
           std::make_unique<Node>(*source_, catalogue_, *network_, i, memory));
     }
+  }
+  // Another daemon takes the place of the node, and scans the source.
+  void Restart(size_t number, uint64_t memory) {
+    network_->SetJoined(number, false);
+    nodes_[number]->reader.reset();
+    nodes_[number]->peers->Stop();
+    catalogue_ =
+        std::make_shared<const Catalogue>(*Scan(*source_, ScanOptions()));
+    nodes_[number] =
+        std::make_unique<Node>(*source_, catalogue_, *network_, number, memory);
+    network_->SetJoined(number, true);
   }
   void TearDown() override {
     for (const auto& node : nodes_) node->reader->Cancel();
@@ -109,11 +120,16 @@ class PeersTest : public ::testing::Test {
         ReadOf(results, 0, name, 0, content_[name].size()));
     results.Wait(1);
     if (results.status(0).ok()) {
-      EXPECT_EQ(results.memory(0).Content(content_[name].size()),
-                content_[name])
+      EXPECT_TRUE(results.memory(0).Content(content_[name].size()) ==
+                  content_[name])
           << name;
     }
     return results.status(0);
+  }
+  void ReadAll(size_t node) {
+    for (const auto& [name, content] : content_) {
+      EXPECT_EQ(ReadWhole(*nodes_[node], name), absl::OkStatus()) << name;
+    }
   }
   uint64_t SourceBytes() const {
     uint64_t bytes = 0;
@@ -265,6 +281,59 @@ TEST_F(PeersTest, AFileThatChangedIsNotGivenFromMemory) {
   }
 }
 
+// [S-24.1a] With peers every byte that readers get is that of the source,
+// whatever happens to a peer.
+TEST_F(PeersTest, AMemberThatKnowsALaterStateGetsThatState) {
+  WriteFiles(24);
+  Start(64 * kMiB, 2);
+  ReadAll(0);
+  for (auto& [name, content] : content_) {
+    const auto time = std::filesystem::last_write_time(tree_.At(name));
+    content = RandomBytes(rng_, content.size());
+    tree_.File(name, content);
+    std::filesystem::last_write_time(tree_.At(name), time);
+  }
+  Restart(1, 64 * kMiB);
+  const uint64_t kept = nodes_[0]->peers->status().kept_bytes;
+  ReadAll(1);
+  ReadAll(1);
+  EXPECT_LT(nodes_[0]->peers->status().kept_bytes, kept / 2);
+}
+
+// A member that joins makes the others look once more at what they have.
+TEST_F(PeersTest, WhatIsInMemoryIsGivenToAMemberThatJoinsLater) {
+  WriteFiles(24);
+  Start(64 * kMiB, 2);
+  ReadAll(0);
+  const uint64_t before = nodes_[0]->source_bytes();
+  Restart(1, 64 * kMiB);
+  ReadAll(1);
+  EXPECT_GT(nodes_[1]->peers->status().bytes_from_peers, 0u);
+  EXPECT_EQ(nodes_[0]->source_bytes(), before);
+}
+
+// [S-24.1b] A dataset that fits into the memory of all members leaves the
+// source once.
+TEST_F(PeersTest, WhatOthersOwnByNowMakesRoom) {
+  WriteFiles(40);
+  network_ = std::make_unique<FakeNetwork>(kNodes);
+  network_->Resize(2);
+  Start(AllBytes() * 2 / 5);
+  const auto pass = [&](size_t nodes) {
+    const uint64_t before = SourceBytes();
+    size_t i = 0;
+    for (const auto& [name, content] : content_) {
+      EXPECT_EQ(ReadWhole(*nodes_[i++ % nodes], name), absl::OkStatus());
+    }
+    return SourceBytes() - before;
+  };
+  pass(2);
+  EXPECT_GT(pass(2), 0u) << "two have not enough memory";
+  network_->Resize(kNodes);
+  pass(kNodes);
+  EXPECT_EQ(pass(kNodes), 0u);
+}
+
 TEST_F(PeersTest, AFileThatLostAPermissionIsNotGivenFromMemory) {
   WriteFiles(7);
   Start(64 * kMiB);
@@ -353,32 +422,6 @@ TEST_F(PeersTest, AloneNothingIsKept) {
     EXPECT_EQ(ReadWhole(*nodes_[0], name), absl::OkStatus());
   }
   EXPECT_EQ(nodes_[0]->peers->status().kept_bytes, 0u);
-}
-
-PeerGroup GroupOf(std::vector<std::string> names) {
-  PeerGroup group;
-  std::sort(names.begin(), names.end());
-  for (const std::string& name : names) {
-    group.members.push_back({.name = name, .self = name == "a", .why = ""});
-  }
-  return group;
-}
-
-TEST(OwnersTest, ArePutEvenlyAndMoveLittle) {
-  const Owners all(
-      std::make_shared<PeerGroup>(GroupOf({"a", "b", "c", "d", "e"})));
-  const Owners four(std::make_shared<PeerGroup>(GroupOf({"a", "b", "d", "e"})));
-  std::map<std::string, int> owned;
-  constexpr int kFiles = 20000;
-  for (uint32_t i = 0; i < kFiles; ++i) {
-    const ExtentId id = {EntryId(i / 3), i % 3};
-    const std::string owner = all.group()->members[all.Of(id)].name;
-    ++owned[owner];
-    const std::string later = four.group()->members[four.Of(id)].name;
-    if (owner != "c") EXPECT_EQ(later, owner);
-  }
-  // Standard deviation: 57.
-  for (const auto& [name, count] : owned) EXPECT_NEAR(count, kFiles / 5, 300);
 }
 
 // Keeps what it gets as its service, to welcome others.

@@ -2,10 +2,13 @@
 #include "core/pool/chunk_map.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/random/permutation.h"
+#include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/quality/statistics.h"
@@ -67,44 +70,107 @@ uint32_t GroupOf(const Grouping& grouping, uint32_t sample) {
   return grouping.group_of(SampleId(sample)).value();
 }
 
-TEST(RandomChunks, AreAPartitionIntoFullChunks) {
-  const Grouping grouping = Equal(7, 143);
-  const ChunkList chunks = ComposeRandomChunks(grouping, 1, 64);
-  ExpectPartition(chunks, 1001);
-  ASSERT_EQ(chunks.size(), 16);
-  for (size_t c = 0; c + 1 < chunks.size(); ++c) {
-    EXPECT_EQ(chunks[c].size(), 64) << c;
+// By group: its samples in the chunk.
+std::map<uint32_t, uint32_t> Shares(const Grouping& grouping,
+                                    const std::vector<uint32_t>& chunk) {
+  std::map<uint32_t, uint32_t> shares;
+  for (const uint32_t sample : chunk) ++shares[GroupOf(grouping, sample)];
+  return shares;
+}
+
+TEST(MixedChunks, HaveOneOfEachGroupOfABlock) {
+  const Grouping grouping = Equal(128, 20);
+  const ChunkList chunks = ComposeMixedChunks(grouping, 1, 64);
+  ExpectPartition(chunks, 128 * 20);
+  ASSERT_EQ(chunks.size(), 40);
+  std::map<std::set<uint32_t>, int> blocks;
+  for (const auto& chunk : chunks) {
+    std::set<uint32_t> groups;
+    for (const auto& [group, share] : Shares(grouping, chunk)) {
+      EXPECT_EQ(share, 1) << group;
+      groups.insert(group);
+    }
+    ++blocks[groups];
   }
-  EXPECT_EQ(chunks.back().size(), 1001 - 15 * 64);
+  ASSERT_EQ(blocks.size(), 2);
+  EXPECT_EQ(blocks.begin()->second, 20);
 }
 
-TEST(RandomChunks, AreThoseOfTheDatasetForEver) {
-  const Grouping grouping = Equal(2, 5);
-  const ChunkList chunks = ComposeRandomChunks(grouping, 99, 4);
-  EXPECT_EQ(chunks, ComposeRandomChunks(grouping, 99, 4));
-  EXPECT_NE(chunks, ComposeRandomChunks(grouping, 100, 4));
-  EXPECT_THAT(chunks, ElementsAre(ElementsAre(4, 5, 3, 6),
-                                  ElementsAre(7, 8, 9, 1), ElementsAre(0, 2)));
-}
-
-TEST(RandomChunks, MixGroups) {
-  const Grouping grouping = Equal(10, 1000);
-  std::vector<uint64_t> pairs(10);  // by distance between neighbours' groups
-  for (const auto& chunk : ComposeRandomChunks(grouping, 3, 64)) {
-    for (size_t i = 1; i < chunk.size(); ++i) {
-      const uint32_t a = GroupOf(grouping, chunk[i - 1]);
-      const uint32_t b = GroupOf(grouping, chunk[i]);
-      ++pairs[(b + 10 - a) % 10];
+TEST(MixedChunks, HaveASharePerGroupAsLargeAsTheGroup) {
+  // Few groups: one block. A share differs from the exact one by less than 2,
+  // because a chunk begins and ends between two samples of a group.
+  const std::vector<uint32_t> sizes = {1000, 1, 500, 0, 333, 77};
+  const Grouping grouping = Grouping::WithoutFiles(sizes);
+  const ChunkList chunks = ComposeMixedChunks(grouping, 5, 64);
+  ExpectPartition(chunks, 1911);
+  ASSERT_EQ(chunks.size(), 30);
+  for (const auto& chunk : chunks) {
+    std::map<uint32_t, uint32_t> shares = Shares(grouping, chunk);
+    const double part = static_cast<double>(chunk.size()) / 1911;
+    for (uint32_t g = 0; g < sizes.size(); ++g) {
+      EXPECT_NEAR(shares[g], sizes[g] * part, 2) << g;
     }
   }
-  EXPECT_LT(std::abs(ChiSquareDeviations(pairs)), kMaxDeviations);
 }
 
-TEST(RandomChunks, OneFileAndMoreThanAll) {
+TEST(MixedChunks, ArePartitionsOfAnyGroups) {
+  Rng rng(RandomKey(20261128));
+  for (int round = 0; round < 200; ++round) {
+    std::vector<uint32_t> sizes(rng.Bounded(300));
+    uint64_t samples = 0;
+    for (uint32_t& size : sizes) {
+      size = static_cast<uint32_t>(rng.Bounded(rng.Bounded(100) + 1));
+      samples += size;
+    }
+    const auto files = static_cast<uint32_t>(1 + rng.Bounded(90));
+    SCOPED_TRACE(absl::StrCat("round ", round, ", ", sizes.size(),
+                              " groups, chunks of ", files));
+    const ChunkList chunks =
+        ComposeMixedChunks(Grouping::WithoutFiles(sizes), rng.Next(), files);
+    ExpectPartition(chunks, samples);
+    // The binder of locations prefers chunks that fill more. If some were
+    // smaller, it would take the same ones last in every epoch.
+    for (size_t c = 0; c + 1 < chunks.size(); ++c) {
+      ASSERT_EQ(chunks[c].size(), files) << c;
+    }
+    if (!chunks.empty()) ASSERT_LE(chunks.back().size(), files);
+  }
+}
+
+TEST(MixedChunks, AreThoseOfTheDatasetForEver) {
+  const Grouping grouping = Grouping::WithoutFiles({2, 5, 3});
+  const ChunkList chunks = ComposeMixedChunks(grouping, 99, 2);
+  EXPECT_EQ(chunks, ComposeMixedChunks(grouping, 99, 2));
+  EXPECT_NE(chunks, ComposeMixedChunks(grouping, 100, 2));
+  EXPECT_THAT(chunks, ElementsAre(ElementsAre(8, 3), ElementsAre(5, 9),
+                                  ElementsAre(6, 2), ElementsAre(7, 4),
+                                  ElementsAre(0, 1)));
+}
+
+TEST(MixedChunks, OneFileAndMoreThanAll) {
   const Grouping grouping = Equal(3, 4);
-  EXPECT_EQ(ComposeRandomChunks(grouping, 1, 1).size(), 12);
-  EXPECT_EQ(ComposeRandomChunks(grouping, 1, 1000).size(), 1);
-  EXPECT_EQ(ComposeRandomChunks(Equal(0, 0), 1, 64).size(), 0);
+  EXPECT_EQ(ComposeMixedChunks(grouping, 1, 1).size(), 12);
+  EXPECT_EQ(ComposeMixedChunks(grouping, 1, 1000).size(), 1);
+  EXPECT_EQ(ComposeMixedChunks(Equal(0, 0), 1, 64).size(), 0);
+}
+
+// Else what is read together would be what lay together.
+TEST(MixedChunks, MixTheSamplesOfAGroup) {
+  const Grouping grouping = Equal(64, 200);
+  std::vector<uint64_t> distances(10);  // of two neighbours' chunks, in tenths
+  std::vector<uint64_t> chunk_of(64 * 200);
+  const ChunkList chunks = ComposeMixedChunks(grouping, 3, 64);
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    for (const uint32_t sample : chunks[c]) chunk_of[sample] = c;
+  }
+  for (uint32_t s = 0; s + 1 < chunk_of.size(); s += 2) {
+    const uint64_t distance =
+        (chunk_of[s + 1] + chunks.size() - chunk_of[s]) % chunks.size();
+    // 1 to 199: two samples of a group are in no chunk together.
+    ASSERT_NE(distance, 0) << s;
+    if (distance <= 190) ++distances[(distance - 1) / 19];
+  }
+  EXPECT_LT(std::abs(ChiSquareDeviations(distances)), kMaxDeviations);
 }
 
 TEST(PhysicalChunks, HoldOneGroupEachWhereClassesLieTogether) {
@@ -131,12 +197,48 @@ TEST(PhysicalChunks, AreSmallWhereGroupsAreMany) {
   const Device device = EndToEnd(20000, 100 * kKiB, false);
   const PhysicalChunks made = Compose(grouping, device, 320 * kMiB);
   ExpectPartition(made.chunks, 20000);
-  // 3.2 files a group and three more, so a group has four chunks.
-  EXPECT_EQ(made.chunks.size(), 4000u);
-  for (const auto& chunk : made.chunks) EXPECT_EQ(chunk.size(), 5u);
+  // Memory holds 3.3 files a group, so a chunk has 7.4 at most, and a group has
+  // three chunks.
+  EXPECT_EQ(made.chunks.size(), 3000u);
+  for (const auto& chunk : made.chunks) {
+    EXPECT_GE(chunk.size(), 6u);
+    EXPECT_LE(chunk.size(), 7u);
+  }
   const PhysicalChunks more = Compose(grouping, device, 500 * kMiB);
   ExpectPartition(more.chunks, 20000);
-  EXPECT_EQ(more.chunks.size(), 3000u);
+  EXPECT_EQ(more.chunks.size(), 2000u);  // 5.1 files a group
+}
+
+// A chunk that would be one sample over the limit leaves none behind alone.
+TEST(PhysicalChunks, LeaveNoSmallRest) {
+  const Grouping grouping = Equal(1000, 200);
+  const Device device = EndToEnd(200000, 100 * kKiB, false);
+  // 2.1 files a group: a chunk has 5.65 at most.
+  const PhysicalChunks made = Compose(grouping, device, 205 * kMiB);
+  ExpectPartition(made.chunks, 200000);
+  EXPECT_EQ(made.chunks.size(), 40000u);
+  for (const auto& chunk : made.chunks) ASSERT_EQ(chunk.size(), 5u);
+}
+
+TEST(PhysicalChunks, AreAboutEqualWhateverTheSizes) {
+  Rng rng(RandomKey(7));
+  const Grouping grouping = Equal(100, 50);
+  Device device{std::vector<uint64_t>(5000), std::vector<uint64_t>(5000)};
+  uint64_t end = 4096;
+  for (uint64_t s = 0; s < 5000; ++s) {
+    device.addresses[s] = end;
+    device.bytes[s] = (50 + rng.Bounded(101)) * kKiB;
+    end += device.bytes[s];
+  }
+  const PhysicalChunks made = Compose(grouping, device, 100 * kMiB);
+  ExpectPartition(made.chunks, 5000);
+  for (const auto& chunk : made.chunks) {
+    uint64_t bytes = 0;
+    for (const uint32_t sample : chunk) bytes += device.bytes[sample];
+    // Memory holds 1 MiB a group. A group has 5 MiB, give or take a fifth.
+    EXPECT_GE(bytes, 800 * kKiB);
+    EXPECT_LE(bytes, kMiB * 3 / 2 + 250 * kKiB);
+  }
 }
 
 TEST(PhysicalChunks, AreLargeWhereGroupsAreMixedOnTheDevice) {

@@ -51,7 +51,7 @@ class SupplyLabels : public testing::Test {
     input->grouping = &grouping();
     input->bytes.assign(kSamples,
                         Arena::Footprint(4000) + Arena::Footprint(1500000));
-    input->chunks = ComposeRandomChunks(grouping(), dataset_->key(), 8);
+    input->chunks = ComposeMixedChunks(grouping(), dataset_->key(), 8);
     input->memory_bytes = kGuarantee;
     parts.binder = std::make_unique<GroupBinder>(*input);
     parts.input = std::move(input);

@@ -73,7 +73,7 @@ class SupplyPairs : public testing::Test {
     auto input = std::make_unique<BinderInput>();
     input->grouping = &grouping();
     input->bytes.assign(kSamples, 2 * Arena::Footprint(9200));
-    input->chunks = ComposeRandomChunks(grouping(), dataset_->key(), 16);
+    input->chunks = ComposeMixedChunks(grouping(), dataset_->key(), 16);
     input->memory_bytes = parts.memory.guarantee;
     parts.binder = std::make_unique<GroupBinder>(*input);
     parts.input = std::move(input);
@@ -133,6 +133,38 @@ TEST_F(SupplyPairs, BothFilesOfANameAreThoseOfOneSample) {
   EXPECT_LT(supply_->status().bypass, 3 * kSamples / 5);
   // Each file once an epoch, and once more at most what is left in memory.
   EXPECT_LE(source_->reads(), 4 * 2 * kSamples);
+}
+
+TEST_F(SupplyPairs, OthersTakeAllFilesOfASample) {
+  supply_->BeginEpoch(Seed(1), Epoch(0), {});
+  supply_->Read(grouping().member(supply_->Bind(SampleId(0)), 0), 0, 1,
+                [](const auto&) {});
+  uint64_t taken = 0;
+  for (uint64_t name = 1; name < kSamples; ++name) {
+    const SampleId sample = supply_->Bind(SampleId(name * 7 % kSamples));
+    const auto bytes = supply_->TakeForOthers(sample, 1 << 20);
+    if (!bytes) {
+      for (const uint32_t column : {0u, 1u}) {
+        supply_->ReadForOthers(grouping().member(sample, column), 0, 1 << 20,
+                               [](const auto&) {});
+      }
+      continue;
+    }
+    ++taken;
+    std::string text;
+    for (const iovec& piece : bytes->pieces) {
+      text.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
+    }
+    std::string expected;
+    for (const uint32_t column : {0u, 1u}) {
+      const EntryId file = grouping().member(sample, column);
+      expected.append(dataset_->catalogue().attributes(file).size,
+                      static_cast<char>(file.value()));
+    }
+    ASSERT_TRUE(text == expected) << name;
+  }
+  EXPECT_GT(taken, kSamples * 9 / 10);
+  EXPECT_LT(supply_->status().bypass, kSamples / 10);
 }
 
 }  // namespace

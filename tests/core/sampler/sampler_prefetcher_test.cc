@@ -56,7 +56,7 @@ class SamplerPrefetcherTest : public testing::Test {
             bool read_before = false) {
     SamplerPrefetcher::Parts parts;
     parts.dataset = dataset_;
-    parts.memory = testing_support::TestMemory(PoolBytes(16 << 20));
+    parts.memory = memory_;
     parts.addresses = std::move(addresses);
     auto source = std::make_unique<HeldSource>();
     source_ = source.get();
@@ -151,6 +151,7 @@ class SamplerPrefetcherTest : public testing::Test {
   JobTracker job_tracker_;
   std::shared_ptr<const Catalogue> catalogue_;
   std::shared_ptr<const Dataset> dataset_;
+  PoolMemory memory_ = testing_support::TestMemory(PoolBytes(16 << 20));
   HeldSource* source_ = nullptr;
   std::shared_ptr<SamplerPrefetcher> prefetcher_;
 };
@@ -215,6 +216,29 @@ TEST_F(SamplerPrefetcherTest, OnADiskABatchComesInItsOrder) {
     last = address;
   }
   EXPECT_LE(back, 1 + asked.size() / 8);
+}
+
+// The tables of jobs are not in the pool. What they may take is nobody else's.
+TEST_F(SamplerPrefetcherTest, TheMemoryOfJobsIsTakenFromThePool) {
+  Make();
+  const uint64_t bytes = PoolBytes(16 << 20);
+  const auto other =
+      memory_.pool->Open({.name = "other", .guarantee = bytes, .most = bytes});
+  ASSERT_TRUE(other.ok()) << other.status();
+  // Two jobs over all files, and some smaller ones.
+  const uint64_t files = catalogue_->file_count();
+  EXPECT_LE((*other)->Room() + 3 * files * FollowedJob::kBytesPerFile, bytes);
+  prefetcher_.reset();
+  source_ = nullptr;
+  EXPECT_EQ((*other)->Room(), bytes);
+  Make();
+}
+
+TEST_F(SamplerPrefetcherTest, TheLeastMemoryHoldsFilesAndNoJob) {
+  memory_ = testing_support::TestMemory(SamplerPrefetcher::kLeastMemory);
+  Make();
+  EXPECT_EQ(prefetcher_->status().memory_guaranteed,
+            SamplerPrefetcher::kLeastMemory);
 }
 
 // The kernel has these files, so no read of them comes.

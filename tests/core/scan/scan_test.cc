@@ -2,13 +2,18 @@
 #include "core/scan/scan.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <random>
 #include <set>
+#include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "gmock/gmock.h"
@@ -72,6 +77,36 @@ TEST(ScanTest, FindsEveryKindWithItsAttributes) {
   EXPECT_EQ(catalogue.kind(*catalogue.FindPath("pipe")), EntryKind::kSpecial);
   EXPECT_EQ(catalogue.file_count(), 3u);
   EXPECT_EQ(catalogue.total_bytes(), 10u);
+}
+
+TEST(ScanTest, TakesFilesToBeLikeOthersOfTheirExtensionIfAsked) {
+  TempTree tree;
+  for (uint32_t i = 0; i < 600; ++i) {
+    tree.File(absl::StrCat("d/", i, ".jpg"), std::string(100 + i, 'x'));
+    if (i < 40) tree.File(absl::StrCat("d/", i, ".json"), "1234567");
+  }
+  tree.Link("d/link.jpg", "0.jpg");
+  const Catalogue exact = tree.Scanned();
+  ScanOptions options;
+  options.exact_entries = 1;  // the directory itself
+  const Catalogue estimated = tree.Scanned(options);
+  ASSERT_EQ(AllPaths(estimated), AllPaths(exact));
+  std::set<uint64_t> sizes;
+  for (uint32_t i = 0; i < exact.entry_count(); ++i) {
+    const EntryId entry(i);
+    const FileAttributes seen = estimated.attributes(entry);
+    EXPECT_EQ(estimated.kind(entry), exact.kind(entry));
+    EXPECT_EQ(seen.ino, exact.attributes(entry).ino);
+    if (absl::StrContains(exact.name(entry), ".json")) {
+      EXPECT_EQ(seen.size, 7);
+    } else if (exact.kind(entry) == EntryKind::kFile) {
+      sizes.insert(seen.size);
+    }
+  }
+  EXPECT_EQ(sizes.size(), 3 * 16);  // of 256, 256 and 88 files
+  EXPECT_GE(*sizes.begin(), 100);
+  options.exact_entries = 1000;
+  EXPECT_EQ(tree.Scanned(options).total_bytes(), exact.total_bytes());
 }
 
 TEST(ScanTest, AnEmptySourceIsOneDirectory) {
@@ -266,6 +301,35 @@ TEST(ScanTest, WhatCannotBeReadIsShownEmptyAndListed) {
   EXPECT_EQ(status, 0);
   chmod(tree.At("closed").c_str(), 0755);
   chmod(tree.At("unsearchable").c_str(), 0755);
+}
+
+// Whoever owns the directory above may exchange two directories at any time. A
+// catalogue never has the rights of one with the files of another.
+TEST(ScanTest, NoDirectoryHasTheRightsOfAnother) {
+  TempTree tree;
+  tree.File("mine/own", "");
+  tree.File("victim/secret", "");
+  const std::string mine = tree.At("mine");
+  const std::string victim = tree.At("victim");
+  ASSERT_EQ(chmod(victim.c_str(), 0700), 0);
+  std::jthread swapper([&](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      renameat2(AT_FDCWD, mine.c_str(), AT_FDCWD, victim.c_str(),
+                RENAME_EXCHANGE);
+    }
+  });
+  ScanOptions options;
+  options.serves_others = true;
+  for (int round = 0; round < 200; ++round) {
+    const Catalogue catalogue = tree.Scanned(options);
+    for (uint32_t i = 0; i < catalogue.entry_count(); ++i) {
+      const EntryId entry(i);
+      if (catalogue.kind(entry) == EntryKind::kDirectory) continue;
+      const bool is_open =
+          (catalogue.dir_attributes(catalogue.parent(entry)).mode & 0001) != 0;
+      ASSERT_EQ(is_open, catalogue.name(entry) == "own") << round;
+    }
+  }
 }
 
 }  // namespace

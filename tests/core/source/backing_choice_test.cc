@@ -8,14 +8,14 @@
 namespace shufflefs {
 namespace {
 
-TEST(BackingChoiceTest, FilesOfSixteenMebibytesOnAverageAreLarge) {
+TEST(BackingChoiceTest, FilesOfFourMebibytesOnAverageAreLarge) {
   BackingFacts facts{.files = 3, .bytes = 3 * kLeastBackedBytes};
   EXPECT_TRUE(ChooseBacking(facts).on);
-  EXPECT_EQ(ChooseBacking(facts).why, "files have 16384 KiB on average");
+  EXPECT_EQ(ChooseBacking(facts).why, "files have 4096 KiB on average");
   --facts.bytes;
   EXPECT_FALSE(ChooseBacking(facts).on);
   EXPECT_EQ(ChooseBacking(facts).why,
-            "files have 16383 KiB on average, less than 16384 KiB");
+            "files have 4095 KiB on average, less than 4096 KiB");
 }
 
 TEST(BackingChoiceTest, ARefusalIsTheReason) {

@@ -39,6 +39,28 @@ TEST(CheckUnchangedTest, EachPartOfAnIdentityIsCompared) {
   EXPECT_EQ(refused([](auto& other) { ++other.gid; }), EACCES);
 }
 
+// A server may fail for a moment. Nothing says that the reader lost a right.
+TEST(CheckUnchangedTest, AListThatCannotBeReadIsNoLostRight) {
+  testing_support::TempTree tree;
+  tree.File("f", "content");
+  const Catalogue catalogue = tree.Scanned();
+  FileAttributes known = catalogue.attributes(*catalogue.FindPath("f"));
+  known.serves_others = true;
+  known.mode |= 0444;
+  // No list can be read through it.
+  const UniqueFd fd(open(tree.At("f").c_str(), O_PATH | O_CLOEXEC));
+  struct statx now;
+  ASSERT_EQ(statx(fd.get(), "", AT_EMPTY_PATH, kLookMask, &now), 0);
+  now.stx_mode |= 0444;
+  EXPECT_EQ(ErrnoOf(CheckUnchanged(fd.get(), now, known)), EBADF);
+  // Whoever lost a right hears that.
+  now.stx_mode &= ~0004;
+  EXPECT_EQ(ErrnoOf(CheckUnchanged(fd.get(), now, known)), EACCES);
+  // Nobody but the owner had one.
+  known.mode &= ~0077;
+  EXPECT_EQ(ErrnoOf(CheckUnchanged(fd.get(), now, known)), absl::nullopt);
+}
+
 TEST(CheckUnchangedTest, WhatIsNoFileAnyMoreIsStale) {
   for (const int error : {ENOENT, ENOTDIR, ELOOP, ENXIO, ENODEV}) {
     EXPECT_EQ(ErrnoOf(OpenFailure(error)), ESTALE) << error;

@@ -39,5 +39,24 @@ TEST(ShowsFuseBelowTest, WhatIsNoLineShowsNothing) {
   }
 }
 
+TEST(ShowsIdmapTest, OfTheMountItselfAndOfThoseBelow) {
+  constexpr char kLine[] =
+      "36 35 0:52 / /data/x rw,relatime,idmapped shared:1 - ext4 /dev/x rw";
+  EXPECT_TRUE(ShowsIdmap(kLine, 36, "/elsewhere"));
+  EXPECT_TRUE(ShowsIdmap(kLine, 36, "/data/x/inside"));
+  EXPECT_TRUE(ShowsIdmap(kLine, 1, "/data"));
+  EXPECT_TRUE(ShowsIdmap(kLine, 1, "/"));
+  EXPECT_FALSE(ShowsIdmap(kLine, 3, "/data/x")) << "another mount there";
+  EXPECT_FALSE(ShowsIdmap(kLine, 35, "/dat"));
+}
+
+TEST(ShowsIdmapTest, ByTheOptionsOfTheMountAlone) {
+  for (const char* line :
+       {"", "36", "36 35 0:52 / /x", "36 35 0:52 / /x rw - ext4 idmapped rw",
+        "36 35 0:52 / /x rw,notidmapped - ext4 /dev/x rw,idmapped"}) {
+    EXPECT_FALSE(ShowsIdmap(line, 36, "/")) << line;
+  }
+}
+
 }  // namespace
 }  // namespace shufflefs

@@ -108,6 +108,37 @@ TEST_F(VerifyTest, OpensForAnEpochThatIsMissingSayNothingAboutTheNext) {
   EXPECT_FALSE(Proof().broken());
 }
 
+// A token may bring back an epoch that carries other names. So may one of a
+// later epoch: what was opened again here was for another.
+TEST_F(VerifyTest, ATokenThatBringsAnEpochBreaksNothing) {
+  for (const uint64_t brought : {0, 3, 4, 5}) {
+    unlink(path_.c_str());
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(4)).ok());
+    for (uint64_t sample = 0; sample < 60; ++sample) {
+      ASSERT_TRUE(ledger->Consumed(0, sample).ok());
+    }
+    LedgerOpens opens;
+    opens.opens.push_back({LedgerOpen::Kind::kAgain, 4});
+    ASSERT_TRUE(ledger->Opened(0, opens).ok());
+    LedgerState state;
+    state.begin = Record(brought);
+    state.begin.carried = {{3, 3}};
+    ASSERT_TRUE(ledger->Adopt(LedgerPass::Apart(state)).ok());
+    EXPECT_FALSE(Proof().broken()) << brought;
+    // Nor does it after a compaction, or a restart under another number.
+    ASSERT_TRUE(ledger->Compact().ok());
+    EXPECT_FALSE(Proof().broken()) << brought;
+    ledger.reset();
+    ledger = Open();
+    absl::optional<LedgerState> last = ledger->TakeLastState("");
+    ASSERT_TRUE(last);
+    last->begin.view = 3;
+    ASSERT_TRUE(ledger->Continue(*last).ok());
+    EXPECT_FALSE(Proof().broken()) << brought;
+  }
+}
+
 // On a full disk the beginning of an epoch that is held may be lost. Then the
 // ledger begins a pass where names keep what they show.
 TEST_F(VerifyTest, NamesThatShowTheSameAreNotBoundAnew) {
@@ -278,6 +309,30 @@ TEST_F(VerifyTest, ARestartIsNoSecondPass) {
   ASSERT_EQ(proof.epochs.size(), 1u);
   EXPECT_EQ(proof.epochs[0].consumed, 2u);
   EXPECT_FALSE(proof.broken());
+}
+
+// With another seed it begins at its first epoch once more, and its view may
+// have another number.
+TEST_F(VerifyTest, AnEpochOfThatNumberUnderOtherKeysIsNoRestart) {
+  {
+    std::unique_ptr<Ledger> ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
+    ASSERT_TRUE(ledger->Consumed(0, 5).ok());
+    ASSERT_TRUE(ledger->Consumed(0, 5).ok());
+    LedgerEpoch next = Record(0);
+    next.view = 1;
+    next.seed = Seed(7);
+    ASSERT_TRUE(ledger->BeginEpoch(next).ok());
+  }
+  for (const bool compacted : {false, true}) {
+    if (compacted) {
+      ASSERT_TRUE(Open()->Compact().ok());
+    }
+    const LedgerProof proof = Proof();
+    ASSERT_EQ(proof.epochs.size(), 2u);
+    EXPECT_EQ(proof.epochs[0].twice, 1u);
+    EXPECT_TRUE(proof.broken());
+  }
 }
 
 TEST_F(VerifyTest, ASwitchIsToldWithTheEpochThatItBegins) {

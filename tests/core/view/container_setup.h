@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/status.h"
+#include "core/view/view.h"
 #include "core/view/view_setup.h"
 #include "policies/registry.h"
 #include "tests/core/base/temp_tree.h"
@@ -27,18 +29,31 @@ inline SetupTools ContainerTools(TempTree& tree,
   SetupTools tools;
   tools.policies = Policies();
   tools.resolver = ByName();
-  tools.records = [&tree, pool = std::move(pool)](
-                      const ViewConfig& config,
-                      std::shared_ptr<const Dataset> dataset, const Policy&,
-                      uint64_t) -> absl::StatusOr<ViewRecords> {
+  tools.records =
+      [&tree, pool = std::move(pool)](
+          const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+          const Policy& policy, uint64_t) -> absl::StatusOr<ViewRecords> {
     ViewRecords records;
     records.containers = std::make_shared<ContainerSet>(
         dataset, *RecordRules::Parse(config.record));
     records.containers->Index(tree.Source(), {});
-    records.pool = pool;
+    if (policy.name() != "native") records.pool = pool;  // it shuffles none
     return records;
   };
   return tools;
+}
+
+// What a view of them is made of. `tree` and `job_tracker` outlive it.
+inline absl::StatusOr<View::Parts> ContainerParts(
+    const ViewConfig& config, std::shared_ptr<const Catalogue> catalogue,
+    SetupTools tools, JobTracker& job_tracker) {
+  View::Parts parts;
+  parts.tools = std::move(tools);
+  ASSIGN_OR_RETURN(parts.setup, MakeViewSetup(config, std::move(catalogue),
+                                              parts.tools, nullptr));
+  parts.job_tracker = &job_tracker;
+  parts.rebound = [](bool) {};
+  return parts;
 }
 
 }  // namespace shufflefs::testing_support

@@ -72,12 +72,28 @@ TEST(EpochTokenTest, ComesBackAsItWas) {
   EXPECT_EQ(planned.kept, PlannedToken().kept);
   EXPECT_EQ(planned.read, PlannedToken().read);
   EXPECT_FALSE(planned.reactive());
+  EXPECT_FALSE(planned.whole.has_value());
+  EXPECT_EQ(planned.by_hand, 0u);
   const EpochToken reactive = ParsedToken(TokenText(ReactiveToken()));
   EXPECT_EQ(reactive.digest, 42u);
   ASSERT_TRUE(reactive.pairs.has_value());
   EXPECT_EQ(reactive.pairs->bound, ReactiveToken().pairs->bound);
   EXPECT_EQ(reactive.pairs->shown, ReactiveToken().pairs->shown);
   EXPECT_EQ(reactive.pairs->times, ReactiveToken().pairs->times);
+}
+
+TEST(EpochTokenTest, TellsOfContainers) {
+  EpochToken token = PlannedToken();
+  token.by_hand = 0x80000001;
+  for (const std::vector<uint64_t>& places :
+       {std::vector<uint64_t>{}, std::vector<uint64_t>{0, 9, 4000}}) {
+    token.whole = EpochToken::Whole{77, places};
+    const EpochToken back = ParsedToken(TokenText(token));
+    ASSERT_TRUE(back.whole.has_value());
+    EXPECT_EQ(back.whole->paths, 77u);
+    EXPECT_EQ(back.whole->places, places);
+    EXPECT_EQ(back.by_hand, 0x80000001);
+  }
 }
 
 TEST(EpochTokenTest, TellsAnUncountedPositionAndNamesOfTheirOwn) {
@@ -198,6 +214,16 @@ TEST_F(TokenStateTest, PairsOfNoViewOrOfTwoClassesAreRefused) {
   EXPECT_FALSE(fits({Name(1, 0), Name(0, 0)}));
   EXPECT_FALSE(fits({Name(1, 0), 8}));
   EXPECT_FALSE(fits({8, Name(1, 0)}));
+}
+
+TEST_F(TokenStateTest, ContainersOfNoViewAreRefused) {
+  EpochToken token;
+  token.whole = EpochToken::Whole{};
+  EXPECT_TRUE(Fits(token));  // of a view without containers
+  token.whole->places = {0};
+  EXPECT_FALSE(Fits(token));
+  token.whole = EpochToken::Whole{77, {}};
+  EXPECT_FALSE(Fits(token));
 }
 
 TEST_F(TokenStateTest, WhatWasReadIsNotReadAgain) {

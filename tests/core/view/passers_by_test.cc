@@ -18,6 +18,7 @@ namespace shufflefs {
 namespace {
 
 using testing_support::ContainerConfig;
+using testing_support::ContainerParts;
 using testing_support::ContainerTools;
 using testing_support::TempTree;
 using testing_support::TestPool;
@@ -49,14 +50,10 @@ class PassersByTest : public ::testing::Test {
   void Start() {
     ViewConfig config = ContainerConfig();
     config.record.scope = RecordScope::kSet;
-    View::Parts parts;
-    parts.tools = ContainerTools(tree_, test_.pool);
-    auto setup = MakeViewSetup(config, catalogue_, parts.tools, nullptr);
-    ASSERT_TRUE(setup.ok()) << setup.status();
-    parts.setup = *std::move(setup);
-    parts.job_tracker = &job_tracker_;
-    parts.rebound = [](bool) {};
-    view_ = std::make_unique<View>(std::move(parts));
+    auto parts = ContainerParts(
+        config, catalogue_, ContainerTools(tree_, test_.pool), job_tracker_);
+    ASSERT_TRUE(parts.ok()) << parts.status();
+    view_ = std::make_unique<View>(*std::move(parts));
   }
 
   // Returns the epoch that the descriptor reads.

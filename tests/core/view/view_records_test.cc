@@ -2,7 +2,6 @@
 // The opens of containers around a boundary of their passes.
 #include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,18 +12,25 @@
 #include "tests/core/base/full_disk.h"
 #include "tests/core/records/content/record_pool_fixture.h"
 #include "tests/core/view/container_setup.h"
+#include "tests/core/view/restarted_pass.h"
 
 namespace shufflefs {
 namespace {
 
 using testing_support::Blocks;
 using testing_support::ContainerConfig;
+using testing_support::ContainerParts;
 using testing_support::ContainerTools;
+using testing_support::RestartedPassTest;
 using testing_support::TempTree;
 using testing_support::TestPool;
 using Verdict = View::OpenVerdict;
 
 constexpr uint64_t kBytes = 1000000;
+
+PassTracker::OpenIs OpenHidden(RecordEpoch& epoch, EntryId file) {
+  return epoch.Open(file, PassReader{}, [](uint32_t) { return false; });
+}
 
 // A view of one container, a.bin, that was read through by thread kReader.
 class ViewRecordsTest : public ::testing::Test {
@@ -38,15 +44,11 @@ class ViewRecordsTest : public ::testing::Test {
     tree_.File("a.bin", std::string(kBytes, 'x'));
     auto catalogue = std::make_shared<const Catalogue>(tree_.Scanned());
     file_ = *catalogue->FindPath("a.bin");
-    SetupTools tools = ContainerTools(tree_, test_.pool);
-    auto setup = MakeViewSetup(Config(), catalogue, tools, nullptr);
-    ASSERT_TRUE(setup.ok()) << setup.status();
-    View::Parts parts;
-    parts.setup = *std::move(setup);
-    parts.tools = std::move(tools);
-    parts.job_tracker = &job_tracker_;
-    parts.rebound = [this](bool) { ++rebound_; };
-    view_ = std::make_unique<View>(std::move(parts));
+    auto parts = ContainerParts(
+        Config(), catalogue, ContainerTools(tree_, test_.pool), job_tracker_);
+    ASSERT_TRUE(parts.ok()) << parts.status();
+    parts->rebound = [this](bool) { ++rebound_; };
+    view_ = std::make_unique<View>(*std::move(parts));
     ReadThrough();
   }
 
@@ -110,83 +112,31 @@ TEST_F(ViewRecordsTest, ASecondOpenMayItselfBeginThePass) {
   EXPECT_NE(view_->LookupContainer(file_), first);
 }
 
-// Two containers that share their records, and a ledger.
-class RestartedPassTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    for (const char* name : {"s-00000-of-00002.bin", "s-00001-of-00002.bin"}) {
-      tree_.File(name, std::string(kBytes, name[6]));
-    }
-    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
-    for (uint32_t i = 0; i < 2; ++i) {
-      files_[i] =
-          *catalogue_->FindPath(absl::StrCat("s-0000", i, "-of-00002.bin"));
-    }
-    Start();
+// The first reader of the new pass goes to a position: it knows where records
+// were in the pass before.
+TEST_F(ViewRecordsTest, APassForReadersThatKeepPositionsIsTakenBack) {
+  const std::shared_ptr<RecordEpoch> first = view_->records();
+  first->Close(file_);
+  EXPECT_EQ(view_->OpenContainer(file_, *first, kReader), Verdict::kStale);
+  const std::shared_ptr<RecordEpoch> second = view_->LookupContainer(file_);
+  EXPECT_EQ(view_->OpenContainer(file_, *second, kReader), Verdict::kServe);
+  EXPECT_EQ(view_->EpochStatus().epoch, Epoch(1));
+  second->Read(file_, 500000, 4096,
+               [](absl::StatusOr<absl::Span<const iovec>> got) {
+                 EXPECT_TRUE(got.ok()) << got.status();
+               });
+  test_.asked->ComeAll();
+  second->Close(file_);
+  EXPECT_EQ(view_->OpenContainer(file_, *second, kReader), Verdict::kStale);
+  EXPECT_EQ(rebound_, 2);
+  EXPECT_EQ(view_->EpochStatus().epoch, Epoch(0));
+  // It stays there, however often all is read.
+  for (int pass = 0; pass < 3; ++pass) {
+    ReadThrough();
+    view_->records()->Close(file_);
+    EXPECT_EQ(view_->EpochStatus().epoch, Epoch(0));
   }
-
-  // Ends the daemon that runs, if any, and begins another.
-  void Start(ReadBefore read_before = ReadBefore::kNothing) {
-    view_ = nullptr;
-    ledger_ = nullptr;
-    auto ledger = Ledger::Open(state_.At("ledger"), {});
-    ASSERT_TRUE(ledger.ok()) << ledger.status();
-    ledger_ = *std::move(ledger);
-    ViewConfig config = ContainerConfig();
-    config.record.scope = RecordScope::kSet;
-    View::Parts parts;
-    parts.tools = ContainerTools(tree_, test_.pool);
-    auto setup = MakeViewSetup(config, catalogue_, parts.tools, nullptr);
-    ASSERT_TRUE(setup.ok()) << setup.status();
-    parts.setup = *std::move(setup);
-    parts.job_tracker = &job_tracker_;
-    parts.rebound = [](bool) {};
-    parts.ledger = ledger_.get();
-    parts.read_before = read_before;
-    view_ = std::make_unique<View>(std::move(parts));
-  }
-  // The same, with nothing of the state.
-  void StartAnew(ReadBefore read_before) {
-    view_ = nullptr;
-    ledger_ = nullptr;
-    std::filesystem::remove(state_.At("ledger"));
-    Start(read_before);
-  }
-  bool ShowsSource() const {
-    const std::shared_ptr<RecordEpoch> epoch = view_->records();
-    return epoch->bytes(files_[0]) == kBytes &&
-           epoch->read_before() != ReadBefore::kNothing;
-  }
-  absl::Status Install(ControlRequest request) {
-    return view_->Install(*view_->Prepare(request));
-  }
-
-  // Reads a container to the end. Returns the epoch that showed it.
-  Epoch Read(uint32_t number) {
-    const EntryId file = files_[number];
-    std::shared_ptr<RecordEpoch> epoch;
-    do {
-      epoch = view_->LookupContainer(file);
-    } while (view_->OpenContainer(file, *epoch, 7) == Verdict::kStale);
-    for (uint64_t at = 0; at < kBytes; at += 100000) {
-      epoch->Read(file, at, 100000,
-                  [](absl::StatusOr<absl::Span<const iovec>> got) {
-                    EXPECT_TRUE(got.ok()) << got.status();
-                  });
-      test_.asked->ComeAll();
-    }
-    epoch->Close(file);
-    return epoch->epoch();
-  }
-
-  TempTree tree_, state_;
-  TestPool test_{64 << 20};
-  JobTracker job_tracker_;
-  std::shared_ptr<const Catalogue> catalogue_;
-  EntryId files_[2];
-  std::unique_ptr<Ledger> ledger_;
-  std::unique_ptr<View> view_;
-};
+}
 
 // Otherwise the next pass would show one file of this epoch and one of the next
 // one, and so would all later passes.
@@ -236,7 +186,7 @@ TEST_F(RestartedPassTest, APassThatBeganInTheSourceIsFollowedByAnEpoch) {
     StartAnew(ReadBefore::kSomething);
     EXPECT_EQ(view_->EpochStatus().state, "waiting");
     const std::shared_ptr<RecordEpoch> first = view_->records();
-    EXPECT_EQ(first->Open(files_[0], 0), PassTracker::OpenIs::kOfThisPass);
+    EXPECT_EQ(OpenHidden(*first, files_[0]), PassTracker::OpenIs::kOfThisPass);
     first->NotePassed(files_[0], 0, kBytes);
     first->Close(files_[0]);
     if (restarts) Start();
@@ -323,6 +273,23 @@ TEST_F(ViewRecordsTest, AnOpenOfAFixedEpochDelaysNoSwitch) {
   change.config.policy = "reimu";
   ASSERT_EQ(view_->Install(*view_->Prepare(change)), absl::OkStatus());
   EXPECT_EQ(view_->setup()->policy->name(), "lirs");
+}
+
+// Before the kernel is told to report opens. From then on nothing may begin
+// that needs an answer to each.
+TEST_F(ViewRecordsTest, WhatNeedsAnswersIsRefusedOnceOpensAreToBeReported) {
+  EXPECT_FALSE(view_->PrepareReports());
+  ControlRequest change;
+  change.config = Config();
+  change.config.policy = "native";
+  change.config_changed = true;
+  change.next_epoch = true;
+  ASSERT_EQ(view_->Install(*view_->Prepare(change)), absl::OkStatus());
+  EXPECT_TRUE(view_->PrepareReports());
+  change.config = Config();
+  EXPECT_TRUE(absl::IsInvalidArgument(view_->Prepare(change).status()));
+  view_->ForgoReports();
+  EXPECT_TRUE(view_->Prepare(change).ok());
 }
 
 // Images beside the container, whose names move.

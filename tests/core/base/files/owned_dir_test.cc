@@ -40,6 +40,9 @@ class OwnedDirTest : public ::testing::Test {
   absl::Status Make(const std::string& path) {
     return OwnedDir::Make(tree_.At(path)).status();
   }
+  absl::Status Trusted(const std::string& path) {
+    return OpenTrustedFile(tree_.At(path)).status();
+  }
   void ExpectRefused(const std::string& path, const std::string& step) {
     const absl::Status status = Make(path);
     EXPECT_EQ(ErrnoOf(status), EPERM) << status;
@@ -131,6 +134,49 @@ TEST_F(OwnedDirTest, WhatBelongsToSomebodyElseIsRefused) {
   GiveAway("tmp/link");
   ExpectRefused("tmp/link/state", "tmp/link");
   EXPECT_TRUE(std::filesystem::is_empty(tree_.At("ours")));
+}
+
+TEST_F(OwnedDirTest, ATrustedFileIsOpenedAndNothingIsMade) {
+  tree_.File("a/b/module", "bytes");
+  tree_.Dir("a/program");
+  tree_.Link("a/link", "b/module");
+  for (const char* path : {"a/b/module", "a/program/../b/module", "a/link"}) {
+    const auto fd = OpenTrustedFile(tree_.At(path));
+    ASSERT_TRUE(fd.ok()) << fd.status();
+    char text[8] = {};
+    EXPECT_EQ(read(fd->get(), text, sizeof text), 5);
+    EXPECT_EQ(std::string(text), "bytes");
+  }
+  EXPECT_EQ(ErrnoOf(Trusted("a/new/module")), ENOENT);
+  EXPECT_FALSE(std::filesystem::exists(tree_.At("a/new")));
+  EXPECT_EQ(ErrnoOf(Trusted("a/b")), EINVAL);
+  EXPECT_EQ(ErrnoOf(Trusted("a/b/..")), EINVAL);
+}
+
+TEST_F(OwnedDirTest, AFileThatOthersMayHavePutThereIsNotTrusted) {
+  Mode("", 0755);  // so that others can reach it
+  tree_.File("a/b/module", "bytes");
+  tree_.Dir("a/program");
+  const char* const path = "a/program/../b/module";
+  for (const char* step : {"a", "a/program", "a/b", "a/b/module"}) {
+    const mode_t mode = ModeOf(step);
+    Mode(step, mode | 0002);
+    EXPECT_EQ(ErrnoOf(Trusted(path)), EPERM) << step;
+    Mode(step, mode);
+    EXPECT_TRUE(Trusted(path).ok()) << step << ": " << Trusted(path);
+  }
+  if (geteuid() != 0) return;  // only root can give files away
+  for (const char* step : {"a", "a/program", "a/b", "a/b/module"}) {
+    GiveAway(step);
+    EXPECT_EQ(ErrnoOf(Trusted(path)), EPERM) << step;
+    EXPECT_TRUE(OpenTrustedFile(tree_.At(path), kStranger).ok()) << step;
+    ASSERT_EQ(chown(tree_.At(step).c_str(), 0, 0), 0);
+  }
+  // In a place like /tmp others may plant a directory, but replace none.
+  Mode("a", 01777);
+  EXPECT_TRUE(Trusted(path).ok()) << Trusted(path);
+  GiveAway("a/b");
+  EXPECT_EQ(ErrnoOf(Trusted(path)), EPERM);
 }
 
 TEST_F(OwnedDirTest, FilesAreThoseOfTheDirectoryThatIsHeld) {

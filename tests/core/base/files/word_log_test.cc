@@ -176,5 +176,22 @@ TEST_F(WordLogTest, AFileThatSomebodyEmptiedIsNoticed) {
   EXPECT_EQ(log->CheckStart().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST_F(WordLogTest, AFileThatSomebodyRemovedIsNoticed) {
+  const std::unique_ptr<WordLog> log = Open("words");
+  ASSERT_TRUE(log->Append(1).ok());
+  EXPECT_TRUE(log->CheckStart().ok());
+  tree_.Link("other", "words");  // another name changes nothing
+  EXPECT_TRUE(log->CheckStart().ok());
+  ASSERT_EQ(::unlink(log->path().c_str()), 0);
+  EXPECT_EQ(log->CheckStart().code(), absl::StatusCode::kDataLoss);
+  tree_.File("words", "");
+  EXPECT_EQ(log->CheckStart().code(), absl::StatusCode::kDataLoss);
+  tree_.File("words", "of somebody else");
+  EXPECT_EQ(log->CheckStart().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_EQ(::unlink(log->path().c_str()), 0);
+  tree_.Link("words", "other");
+  EXPECT_EQ(log->CheckStart().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 }  // namespace
 }  // namespace shufflefs

@@ -77,7 +77,8 @@ inline std::string ParquetRowGroupBytes(const ParquetGroup& group) {
 // What FileMetaData has besides.
 struct ParquetExtras {
   std::vector<std::string> keys = {"ARROW:schema", "pandas"};
-  absl::optional<int> more;  // the id of a field after the known ones
+  absl::optional<int> more;        // the id of a field after the known ones
+  absl::optional<int64_t> rows{};  // of the file, if not 10 a row group
 };
 
 inline std::string ParquetMetadata(const std::vector<std::string>& row_groups,
@@ -93,7 +94,8 @@ inline std::string ParquetMetadata(const std::vector<std::string>& row_groups,
   ThriftStruct metadata;
   metadata.I32(1, 2)
       .List(2, kWireStruct, {root.Bytes(), leaf.Bytes()})
-      .I64(3, 10 * static_cast<int64_t>(row_groups.size()))
+      .I64(3,
+           extras.rows.value_or(10 * static_cast<int64_t>(row_groups.size())))
       .List(4, kWireStruct, row_groups)
       .List(5, kWireStruct, pairs)
       .Binary(6, "parquet-cpp-arrow version 20.0.0")

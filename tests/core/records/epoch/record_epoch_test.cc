@@ -28,6 +28,12 @@ using testing_support::TestRead;
 constexpr uint64_t kRecords = 3000;
 constexpr uint64_t kBytes = kRecords * 1000;
 
+// By a process of its own.
+OpenIs OpenBy(RecordEpoch& epoch, EntryId file, uint32_t reader) {
+  return epoch.Open(file, {reader, reader, reader},
+                    [](uint32_t) { return false; });
+}
+
 // Containers a.bin and b.bin of fixed records, and c.tar, which is none.
 class RecordEpochTest : public ::testing::Test {
  protected:
@@ -166,9 +172,9 @@ TEST_F(RecordEpochTest, AnEpochIsTheSameWhoeverReadsAndWhenever) {
 TEST_F(RecordEpochTest, APassThatBeganInTheSourceEndsInItsOrder) {
   const auto epoch = Make(3, test_.pool, ReadBefore::kSomething);
   EXPECT_EQ(epoch->KnownBytes(a_)->bytes, kBytes);
-  EXPECT_EQ(epoch->Open(a_, 0), OpenIs::kOfThisPass);
+  EXPECT_EQ(OpenBy(*epoch, a_, 0), OpenIs::kOfThisPass);
   epoch->NotePassed(a_, 0, kBytes / 2);
-  EXPECT_EQ(epoch->Open(b_, kReader), OpenIs::kOfThisPass);
+  EXPECT_EQ(OpenBy(*epoch, b_, kReader), OpenIs::kOfThisPass);
   Index();
   EXPECT_EQ(epoch->complete(), 0u);
   epoch->NotePassed(a_, kBytes / 2, kBytes);
@@ -178,9 +184,9 @@ TEST_F(RecordEpochTest, APassThatBeganInTheSourceEndsInItsOrder) {
   EXPECT_TRUE(Whole(*epoch, b_) == source);
   epoch->Close(b_);
   // Who reads by the old descriptor has the file open.
-  EXPECT_EQ(epoch->Open(a_, kReader), OpenIs::kUnclear);
+  EXPECT_EQ(OpenBy(*epoch, a_, kReader), OpenIs::kUnclear);
   epoch->Close(a_);
-  EXPECT_EQ(epoch->Open(a_, kReader), OpenIs::kTheNextPass);
+  EXPECT_EQ(OpenBy(*epoch, a_, kReader), OpenIs::kTheNextPass);
 }
 
 TEST_F(RecordEpochTest, APassOfWhichNobodyKnowsTheBeginningDoesNotEnd) {
@@ -188,7 +194,7 @@ TEST_F(RecordEpochTest, APassOfWhichNobodyKnowsTheBeginningDoesNotEnd) {
   const auto epoch = Make(3, test_.pool, ReadBefore::kUnknown);
   for (int pass = 0; pass < 3; ++pass) {
     for (const EntryId file : {a_, b_}) {
-      EXPECT_EQ(epoch->Open(file, kReader), OpenIs::kOfThisPass);
+      EXPECT_EQ(OpenBy(*epoch, file, kReader), OpenIs::kOfThisPass);
       EXPECT_EQ(Whole(*epoch, file)[1], ByteAt(file, 1));
       epoch->Close(file);
     }
@@ -289,10 +295,10 @@ TEST_F(RecordEpochTest, APassEndsWhenAllContainersWereRead) {
   Index();
   const auto epoch = Make(3);
   for (const EntryId file : {a_, b_}) {
-    EXPECT_EQ(epoch->Open(file, kReader), OpenIs::kOfThisPass);
+    EXPECT_EQ(OpenBy(*epoch, file, kReader), OpenIs::kOfThisPass);
     Whole(*epoch, file);
     epoch->Close(file);
-    EXPECT_EQ(epoch->Open(file, kReader),
+    EXPECT_EQ(OpenBy(*epoch, file, kReader),
               file == b_ ? OpenIs::kTheNextPass : OpenIs::kOfThisPass);
     epoch->Close(file);
   }
@@ -302,7 +308,7 @@ TEST_F(RecordEpochTest, APassEndsWhenAllContainersWereRead) {
 TEST_F(RecordEpochTest, ErrorsCountForNothing) {
   Index();
   const auto epoch = Make(3);
-  EXPECT_EQ(epoch->Open(a_, kReader), OpenIs::kOfThisPass);
+  EXPECT_EQ(OpenBy(*epoch, a_, kReader), OpenIs::kOfThisPass);
   for (uint64_t at = 0; at < kBytes; at += 1 << 20) {
     Ask(*epoch, a_, at, 1 << 20);
     test_.asked->ComeAll(absl::DataLossError("no such sector"));
@@ -322,9 +328,52 @@ TEST_F(RecordEpochTest, WithoutAContainerThereIsNoPass) {
   ASSERT_TRUE(containers_->Has(file));
   const auto epoch = Make(0);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(epoch->Open(file, kReader), OpenIs::kOfThisPass);
+    EXPECT_EQ(OpenBy(*epoch, file, kReader), OpenIs::kOfThisPass);
     epoch->Close(file);
   }
+}
+
+// A program made a list of positions in one pass, and seeks in the next.
+TEST_F(RecordEpochTest, WhoKeepsPositionsGetsTheOrderOfThePassBefore) {
+  Index();
+  const auto before = Make(3);
+  const auto epoch = Make(4);
+  epoch->Follow(before);
+  EXPECT_EQ(OpenBy(*epoch, a_, kReader), OpenIs::kOfThisPass);
+  EXPECT_FALSE(epoch->BegunByMistake());
+  const std::string whole = Expected(a_, 3);
+  const auto got = Ask(*epoch, a_, 2000000, 4096);
+  test_.asked->ComeAll();
+  EXPECT_EQ(got->bytes, whole.substr(2000000, 4096));
+  EXPECT_TRUE(epoch->BegunByMistake());
+  EXPECT_EQ(containers_->by_hand(), ContainerSet::kPositionsKept);
+  // No pass ends any more.
+  Whole(*before, a_);
+  Whole(*before, b_);
+  EXPECT_EQ(OpenBy(*before, a_, kReader), OpenIs::kOfThisPass);
+}
+
+TEST_F(RecordEpochTest, WhoReadsFromTheStartGetsTheNewOrder) {
+  Index();
+  const auto epoch = Make(4);
+  epoch->Follow(Make(3));
+  EXPECT_EQ(OpenBy(*epoch, a_, kReader), OpenIs::kOfThisPass);
+  EXPECT_TRUE(Whole(*epoch, a_) == Expected(a_, 4));
+  EXPECT_FALSE(epoch->BegunByMistake());
+}
+
+TEST_F(RecordEpochTest, ManyShortOpensOfANewPassAreAMistake) {
+  Index();
+  const auto epoch = Make(4);
+  epoch->Follow(Make(3));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(epoch->BegunByMistake());
+    EXPECT_EQ(OpenBy(*epoch, a_, kReader), OpenIs::kOfThisPass);
+    Ask(*epoch, a_, 0, 4096);
+    test_.asked->ComeAll();
+    epoch->Close(a_);
+  }
+  EXPECT_TRUE(epoch->BegunByMistake());
 }
 
 }  // namespace

@@ -11,12 +11,14 @@
 
 #include "core/base/status.h"
 #include "gtest/gtest.h"
+#include "tests/core/io/held_reader.h"
 #include "tests/core/staging/tier/tier_fixture.h"
 
 namespace shufflefs {
 namespace {
 
 using testing_support::Asked;
+using testing_support::HeldReader;
 using testing_support::RandomBytes;
 using testing_support::TierFixture;
 
@@ -81,6 +83,87 @@ TEST_F(TierReadsTest, WhatCouldNotBeReadIsNotKept) {
   AskPages(20, 30);
   ExpectAllRight();
   EXPECT_GT(reader_->stats().reads, before);
+}
+
+// A file that one part has, which a reader in the test's hands reads. A piece
+// that is no whole check of it is read with all of its checks.
+class WiderReadsTest : public TierFixture {
+ protected:
+  static constexpr uint64_t kChecks = 64;
+  // Reads that are widened have no more memory.
+  static constexpr uint64_t kMost = uint64_t{5} << 19;
+
+  void SetUp() override {
+    Rng rng{RandomKey(1)};
+    const std::string bytes = RandomBytes(rng, kChecks * kTierCheckBytes);
+    tree_.File("file", bytes);
+    Scan();
+    file_ = *catalogue_->FindPath("file");
+    place_.File(TierPartName(1), bytes);
+    TierTable table;
+    table.state = catalogue_->state();
+    table.ranges.push_back({{file_, 0, bytes.size()}, 0});
+    AppendTierChecks(bytes, table.checks);
+    reads_ =
+        TierReads::Make(std::make_unique<FileSource>(catalogue_, reader_.get()),
+                        catalogue_, *Arena::Make(kMemory), place_.root());
+    auto part = StagedPart::Of(1, bytes.size(), table, *catalogue_);
+    ASSERT_NE(part, nullptr);
+    reads_->store().Add(std::move(part));
+    tier_dir_ = std::make_unique<SourceDir>(place_.Source());
+    tier_reader_ = std::make_unique<HeldReader>(*tier_dir_);
+    reads_->Attach(tier_reader_.get());
+  }
+  void AskFor(uint64_t offset, uint64_t length) {
+    std::vector<FilePiece> pieces;
+    pieces.push_back(asked_.emplace_back(file_, offset, length).Piece());
+    reads_->Fetch(std::move(pieces), /*urgent=*/false);
+  }
+  // The second page of each check.
+  void AskAPageOfEach() {
+    for (uint64_t i = 0; i < kChecks; ++i) {
+      AskFor(i * kTierCheckBytes + kTierPage, kTierPage);
+    }
+  }
+
+  EntryId file_;
+  std::shared_ptr<TierReads> reads_;
+  std::unique_ptr<SourceDir> tier_dir_;
+  std::unique_ptr<HeldReader> tier_reader_;
+};
+
+TEST_F(WiderReadsTest, TheirMemoryIsBoundedAndTheOthersWait) {
+  AskAPageOfEach();
+  EXPECT_LE(tier_reader_->most_in_flight, kMost);
+  tier_reader_->CompleteAll();
+  EXPECT_LE(tier_reader_->most_in_flight, kMost);
+  ExpectAllRight();
+  EXPECT_EQ(reader_->stats().reads, 0u) << "all is in the tier";
+  // Whole checks need none.
+  for (uint64_t i = 0; i < kChecks; ++i) {
+    AskFor(i * kTierCheckBytes, kTierCheckBytes);
+  }
+  EXPECT_EQ(tier_reader_->held.size(), kChecks);
+  tier_reader_->CompleteAll();
+  ExpectAllRight();
+}
+
+TEST_F(WiderReadsTest, WhatWaitsIsReadFromTheSourceIfTheTierGoes) {
+  AskAPageOfEach();
+  const size_t begun = tier_reader_->held.size();
+  EXPECT_LT(begun, kChecks);
+  reads_->Detach();
+  while (!tier_reader_->held.empty()) {
+    tier_reader_->Complete(0, absl::CancelledError("it goes"));
+  }
+  ExpectAllRight();
+  EXPECT_EQ(tier_reader_->stats().reads, begun);
+}
+
+TEST_F(WiderReadsTest, APieceThatNeedsMoreThanAllIsReadFromTheSource) {
+  AskFor(kTierPage, kMost);
+  EXPECT_TRUE(tier_reader_->held.empty());
+  ExpectAllRight();
 }
 
 }  // namespace

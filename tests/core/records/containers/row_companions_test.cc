@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columnar files whose rows may belong to those of others.
+#include "core/records/containers/row_companions.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/records/containers/container_set.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/base/temp_tree.h"
+#include "tests/core/formats/columnar/columnar_fixture.h"
+
+namespace shufflefs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+using testing_support::Letters;
+using testing_support::ParquetFooterOf;
+using testing_support::ParquetGroup;
+using testing_support::TempTree;
+
+class RowCompanionsTest : public ::testing::Test {
+ protected:
+  void Parquet(const std::string& path, int groups, int64_t rows) {
+    std::vector<ParquetGroup> listed(static_cast<size_t>(groups));
+    std::string content = "PAR1";
+    for (ParquetGroup& group : listed) {
+      group.begin = content.size();
+      content += Letters(100, rng_);
+    }
+    content += ParquetFooterOf(listed, {.rows = rows});
+    tree_.File(path, content);
+  }
+  void Arrow(const std::string& path, size_t batches) {
+    const std::vector<uint64_t> sizes(batches, 100);
+    tree_.File(path, testing_support::MakeArrowFile(sizes, rng_).content);
+  }
+
+  // Files that are shown as they are, and why.
+  std::map<std::string, std::string> Left(const std::string& as = "") {
+    ViewConfig config;
+    config.record.as = as;
+    catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+    ContainerSet set(*Dataset::Make(catalogue_, config, ""),
+                     *RecordRules::Parse(config.record));
+    // Readers of any of them are not left waiting.
+    std::atomic<uint64_t> ready{0};
+    for (const EntryId file : set.files()) {
+      set.WhenReady(file, [&](absl::Status status) { ready += status.ok(); });
+    }
+    set.Index(tree_.Source(), {});
+    EXPECT_EQ(ready, set.files().size());
+    std::map<std::string, std::string> left;
+    for (const auto& each : set.Report().untouched) {
+      left[each.path] = each.why;
+    }
+    return left;
+  }
+  std::vector<std::string> LeftPaths() {
+    std::vector<std::string> paths;
+    for (const auto& [path, why] : Left()) paths.push_back(path);
+    return paths;
+  }
+
+  TempTree tree_;
+  std::shared_ptr<const Catalogue> catalogue_;
+  Rng rng_{RandomKey(1)};
+};
+
+// [S-6.3d] Parquet and Arrow files that others may belong to row by row are
+// shown as they are.
+TEST_F(RowCompanionsTest, FilesOfAsManyRowsInOneDirectoryAreLeftAlone) {
+  Parquet("X.parquet", 8, 800);
+  Parquet("y.parquet", 2, 800);  // in other row groups
+  Parquet("z.parquet", 8, 799);
+  const auto left = Left();
+  EXPECT_THAT(left,
+              UnorderedElementsAre(Pair("X.parquet", HasSubstr("y.parquet")),
+                                   Pair("y.parquet", HasSubstr("X.parquet"))));
+  EXPECT_THAT(left.at("X.parquet"), HasSubstr("record.align"));
+}
+
+TEST_F(RowCompanionsTest, ShardsOfOneTableAreShuffled) {
+  for (int i = 0; i < 12; ++i) {
+    Parquet("part-" + std::to_string(i) + ".parquet", 4, 1000);
+    Parquet(std::to_string(i) + "/of-2.parquet", 4, 1000);
+  }
+  EXPECT_THAT(LeftPaths(), IsEmpty());
+}
+
+TEST_F(RowCompanionsTest, ShardsCorrespondOneByOne) {
+  for (const std::string table : {"image", "label"}) {
+    Parquet(table + "-9.parquet", 4, 1000);
+    Parquet(table + "-10.parquet", 4, 400);
+  }
+  Parquet("text-9.parquet", 4, 400);
+  Parquet("text-10.parquet", 4, 1000);  // the other way round
+  EXPECT_THAT(LeftPaths(), ElementsAre("image-10.parquet", "image-9.parquet",
+                                       "label-10.parquet", "label-9.parquet"));
+}
+
+TEST_F(RowCompanionsTest, OneTableOfAnotherSizeIsNoCompanion) {
+  for (const std::string table : {"train", "held-out"}) {
+    Parquet(table + "-0.parquet", 4, 1000);
+  }
+  Parquet("train-1.parquet", 4, 1000);
+  EXPECT_THAT(LeftPaths(), IsEmpty());
+}
+
+TEST_F(RowCompanionsTest, DirectoriesBesideEachOtherAreCompared) {
+  for (const std::string part : {"a", "b"}) {
+    Parquet("features/" + part + "/0.parquet", 4, part == "a" ? 500 : 600);
+    Parquet("labels/" + part + "/0.parquet", 4, part == "a" ? 500 : 600);
+  }
+  Parquet("labels/a/deep/0.parquet", 4, 500);
+  EXPECT_THAT(LeftPaths(),
+              ElementsAre("features/a/0.parquet", "features/b/0.parquet",
+                          "labels/a/0.parquet", "labels/b/0.parquet"));
+}
+
+TEST_F(RowCompanionsTest, BatchesOfArrowFilesAreCounted) {
+  Arrow("X.arrow", 5);
+  Arrow("y.arrow", 5);
+  Arrow("z.arrow", 6);
+  Parquet("w.parquet", 5, 5);
+  EXPECT_THAT(LeftPaths(), ElementsAre("X.arrow", "y.arrow"));
+}
+
+TEST_F(RowCompanionsTest, WhereNothingMovesNothingIsSaid) {
+  Parquet("X.parquet", 1, 800);
+  Parquet("y.parquet", 1, 800);
+  EXPECT_THAT(LeftPaths(), IsEmpty());
+}
+
+TEST_F(RowCompanionsTest, WhoNamesThemSaysThatTheirRowsAreTheirOwn) {
+  Parquet("X.parquet", 8, 800);
+  Parquet("y.parquet", 8, 800);
+  EXPECT_THAT(Left("*.parquet:parquet"), IsEmpty());
+}
+
+TEST_F(RowCompanionsTest, AFileThatIsNoneStopsNobody) {
+  Parquet("X.parquet", 8, 800);
+  tree_.File("y.parquet", std::string(500, 'y'));
+  EXPECT_THAT(LeftPaths(), ElementsAre("y.parquet"));
+}
+
+}  // namespace
+}  // namespace shufflefs
