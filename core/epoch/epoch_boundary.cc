@@ -105,21 +105,19 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
 EpochDetector::Boundary EpochDetector::FindBoundary(char rule) const {
   const bool candidate = now_.candidate > 0;
   Boundary boundary;
-  uint64_t need;
   if (rule == 'a' && (!candidate || now_.start >= now_.fresh_end)) {
     boundary.clean = true;
-    need = boundary.carry_from = boundary.pass_from = now_.fresh_end;
+    boundary.carry_from = boundary.pass_from = now_.fresh_end;
   } else {
     // Fresh opens of the new pass may have come before its first re-open.
     const double covered =
         static_cast<double>(now_.covered) / static_cast<double>(options_.names);
     const uint64_t margin = static_cast<uint64_t>(std::ceil(8 / covered));
-    need = now_.start;
     boundary.carry_from = now_.start - std::min(now_.start, margin);
     boundary.pass_from = rule == 'a' ? now_.fresh_end : now_.start;
   }
-  boundary.overflow = need < log_.oldest();
   const uint64_t oldest = std::max(log_.oldest(), epoch_from_);
+  boundary.overflow = std::max(boundary.carry_from, epoch_from_) < oldest;
   boundary.carry_from = std::max(boundary.carry_from, oldest);
   boundary.pass_from = std::max(boundary.pass_from, oldest);
   return boundary;

@@ -13,6 +13,10 @@ constexpr uint64_t kFewNames = 64;
 // candidate lives while more than one open in nine is a re-open.
 constexpr uint64_t kLifePerReopen = 8;
 
+// The log holds a third of the names, and this many opens of a new pass before
+// the first of them that is a re-open (see FindBoundary).
+constexpr uint64_t kBeforeStart = 16;
+
 // The time of an open in an earlier life of the daemon, which is not known. The
 // name counts as opened just now until other opens have pushed it out of the
 // ring.
@@ -59,7 +63,7 @@ EpochDetector::EpochDetector(const Options& options)
       seen_(options.names),
       pending_(options.names),
       ring_(std::clamp<uint64_t>(lengths_.expected() / 8, 4, 1024)),
-      log_(std::clamp<uint64_t>(options.names / 3, 16, 8192)),
+      log_(std::clamp<uint64_t>(options.names / 3 + kBeforeStart, 16, 8192)),
       windows_(std::clamp<uint64_t>(options.names / 32, 16, 256)) {}
 
 bool EpochDetector::MayEndSoon() const {

@@ -46,8 +46,8 @@ struct EpochOutcome {
   HoldReason reason = HoldReason::kNone;  // why the verdict is to hold
   // For kRebind: the names that keep their sample in the new epoch, each once.
   // The name whose open brought the verdict is among them, because it was
-  // looked up before. At most a third of all names or 16, whichever is more,
-  // and never more than 8192. Empty after a signal.
+  // looked up before. At most 16 and a third of all names, and never more than
+  // 8192. Empty after a signal.
   std::vector<uint64_t> carried;
   // With any verdict: the position (EpochDetector::position) of the first open
   // whose name is carried, or would be.

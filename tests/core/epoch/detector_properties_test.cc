@@ -9,6 +9,7 @@
 namespace shufflefs {
 namespace {
 
+using std::chrono::milliseconds;
 using testing_support::Play;
 using testing_support::Played;
 using testing_support::PlayOptions;
@@ -69,6 +70,41 @@ TEST(PropertyTest, RandomStreamsAreNeverReboundEarly) {
     verdicts += played.rebinds + played.holds;
   }
   EXPECT_GT(verdicts, Rounds<uint64_t>(200));
+}
+
+// The boundary is found some opens after it. What a pass has shown by then
+// stays, also if its first opens look like second ones of the last pass.
+TEST(PropertyTest, NoOpenOfThePassThatBeginsIsForgotten) {
+  uint64_t rebinds = 0;
+  for (uint64_t seed = 1; seed <= Rounds<uint64_t>(400); ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Rng rng(RandomKey(Mix64(seed)));
+    const uint64_t names = 64 + rng.Bounded(300);
+    const uint64_t read = names - rng.Bounded(names / 16);
+    EpochDetector::Options options;
+    options.names = names;
+    EpochDetector detector(options);
+    int64_t now = 0;
+    for (uint64_t pass = 0; pass < 6; ++pass) {
+      const std::vector<uint64_t> order =
+          testing_support::RandomOrder(names, Mix64(seed) + pass);
+      for (uint64_t i = 0; i < read; ++i) {
+        now += static_cast<int64_t>(rng.Bounded(300));
+        const EpochOutcome outcome =
+            detector.OnOpen({order[i], JobId{1}, 10, milliseconds(now)},
+                            [](JobId) { return true; });
+        if (outcome.verdict != Verdict::kRebind) continue;
+        ++rebinds;
+        const absl::flat_hash_set<uint64_t> carried(outcome.carried.begin(),
+                                                    outcome.carried.end());
+        for (uint64_t k = 0; k <= i; ++k) {
+          EXPECT_TRUE(carried.contains(order[k]))
+              << "open " << k << " of pass " << pass << ", found at " << i;
+        }
+      }
+    }
+  }
+  EXPECT_GT(rebinds, Rounds<uint64_t>(400));
 }
 
 // Without a re-binding no pass of any reader shows a sample twice.
