@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,15 +20,50 @@
 namespace shufflefs {
 namespace {
 
-// "part-0012.parquet" becomes "part-#.parquet".
+// More names than these that are alike are parts of one table.
+constexpr size_t kMostCompanions = 8;
+
+// The length of the hexadecimal number that `text` begins with, or 0. Random
+// names of files are such numbers of at least eight digits, or UUIDs.
+size_t HexNumber(absl::string_view text) {
+  const auto run = [&text](size_t from) {
+    size_t end = from;
+    while (end < text.size() && absl::ascii_isxdigit(text[end])) ++end;
+    return end - from;
+  };
+  const size_t length = run(0);
+  const bool whole =
+      length == text.size() || !absl::ascii_isalpha(text[length]);
+  if (length < 8 || !whole) return 0;
+  size_t end = length;
+  for (const size_t part : {4, 4, 4, 12}) {
+    if (end == text.size() || text[end] != '-' || run(end + 1) != part) {
+      const absl::string_view number = text.substr(0, length);
+      return std::any_of(number.begin(), number.end(), absl::ascii_isdigit)
+                 ? length
+                 : 0;
+    }
+    end += 1 + part;
+  }
+  return end;
+}
+
+// "part-0012.parquet" becomes "part-#.parquet". Tables have other parts that
+// are no companions of each other: directories "label=cat", and files with
+// random numbers in their names.
 std::string WithoutNumbers(absl::string_view name) {
   std::string text;
-  for (const char c : name) {
-    if (!absl::ascii_isdigit(c)) {
-      text.push_back(c);
-    } else if (text.empty() || text.back() != '#') {
-      text.push_back('#');
+  bool in_word = false;
+  while (!name.empty()) {
+    const size_t hex = in_word ? 0 : HexNumber(name);
+    in_word = absl::ascii_isalnum(name[0]);
+    if (hex > 0 || absl::ascii_isdigit(name[0])) {
+      if (text.empty() || text.back() != '#') text.push_back('#');
+    } else {
+      text.push_back(name[0]);
+      if (name[0] == '=') return text + "#";
     }
+    name.remove_prefix(std::max<size_t>(hex, 1));
   }
   return text;
 }
@@ -133,10 +169,11 @@ void FindRowCompanions(const Dataset& dataset, const RecordRules& rules,
     for (const auto& [name, c] : series.members) members.back().push_back(c);
   }
   std::erase_if(by_key, [](const auto& entry) {
-    const std::vector<ContainerGroup::Alike>& alike = entry.second;
-    return std::all_of(alike.begin(), alike.end(), [&](const auto& one) {
-      return one.part == alike.front().part;
-    });
+    std::set<std::string> parts;
+    for (const ContainerGroup::Alike& one : entry.second) {
+      parts.insert(one.part);
+    }
+    return parts.size() < 2 || parts.size() > kMostCompanions;
   });
   Sets sets(members.size());
   for (const auto& [key, alike] : by_key) {

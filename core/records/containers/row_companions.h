@@ -4,9 +4,12 @@
 // the labels of others.
 //
 // A series is the files of one directory and format whose names differ in
-// digits only: the shards of one table. Two series are companions if
+// digits only: the shards of one table. Random numbers, such as UUIDs, and what
+// follows a "=" count as digits. Two series are companions if
 // * their paths differ in one part, a directory or the name of the file, and
 //   not in digits only;
+// * not more than eight names are alike so, because such are the parts of one
+//   table;
 // * they have the same number of files; and
 // * one by one, in the order of their numbers, these have as many rows. Arrow
 //   files do not say how many rows they have: there it is record batches.

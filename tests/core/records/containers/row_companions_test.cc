@@ -97,6 +97,43 @@ TEST_F(RowCompanionsTest, ShardsOfOneTableAreShuffled) {
   EXPECT_THAT(LeftPaths(), IsEmpty());
 }
 
+// As Hive, Spark and Delta Lake name them.
+TEST_F(RowCompanionsTest, PartitionsAndRandomNamesAreShards) {
+  for (const std::string label : {"cat", "dog", "eel"}) {
+    Parquet("hive/label=" + label + "/part.parquet", 4, 1000);
+  }
+  for (const std::string uuid : {"ea7f0c1d-33ab-4cde-9f00-0123456789ab",
+                                 "abcdefab-cdef-abcd-efab-cdefabcdefab"}) {
+    Parquet("delta/part-00000-" + uuid + "-c000.snappy.parquet", 4, 1000);
+  }
+  for (const std::string hash : {"9f86d081884c7d65", "60303ae22b998861"}) {
+    Parquet("hash/" + hash + ".parquet", 4, 1000);
+  }
+  EXPECT_THAT(LeftPaths(), IsEmpty());
+}
+
+TEST_F(RowCompanionsTest, WordsAreNoRandomNames) {
+  Parquet("defaced.parquet", 4, 1000);
+  Parquet("a/facade-12345.parquet", 4, 500);
+  Parquet("a/features-12345.parquet", 4, 500);
+  Parquet("acceded.parquet", 4, 1000);
+  Parquet("b/cafe1.parquet", 4, 300);
+  Parquet("b/bead1.parquet", 4, 300);
+  EXPECT_THAT(LeftPaths(),
+              ElementsAre("a/facade-12345.parquet", "a/features-12345.parquet",
+                          "acceded.parquet", "b/bead1.parquet",
+                          "b/cafe1.parquet", "defaced.parquet"));
+}
+
+TEST_F(RowCompanionsTest, ManyNamesThatAreAlikeAreShards) {
+  for (char c = 'a'; c < 'a' + 9; ++c) {
+    Parquet(std::string("x") + c + ".parquet", 4, 1000);
+    if (c == 'a') continue;
+    Parquet(std::string("eight/x") + c + ".parquet", 4, 1000);
+  }
+  EXPECT_THAT(LeftPaths(), ::testing::SizeIs(8));
+}
+
 TEST_F(RowCompanionsTest, ShardsCorrespondOneByOne) {
   for (const std::string table : {"image", "label"}) {
     Parquet(table + "-9.parquet", 4, 1000);
