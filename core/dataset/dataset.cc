@@ -10,7 +10,7 @@ namespace shufflefs {
 
 absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Make(
     std::shared_ptr<const Catalogue> catalogue, const ViewConfig& config,
-    const std::string& groups_text) {
+    const std::string& groups_text, const std::vector<std::string>& views) {
   const absl::optional<DirId> root = catalogue->FindDir(config.path);
   if (!root) {
     return absl::NotFoundError(
@@ -20,6 +20,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Make(
   SubstitutionSafety substitution_safety = Judge(*catalogue, *root, {});
   GroupingOptions options;
   options.root = *root;
+  for (const std::string& path : views) {
+    const absl::optional<DirId> other = catalogue->FindDir(path);
+    if (other && *other > *root && *other < catalogue->subtree_end(*root)) {
+      options.other_views.push_back(*other);
+    }
+  }
   options.substitute = config.substitute;
   options.proven = substitution_safety.moves;
   options.pair = config.pair;

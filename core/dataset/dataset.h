@@ -31,9 +31,12 @@ class Dataset {
   // Judges and groups the subtree `config.path`. Errors: NotFound if the path
   // is no directory of the catalogue; InvalidArgument, which names the line,
   // for a bad groups file. `groups_text` is the content of config.groups.
+  // `views` are the paths of all views: files of a view below this one belong
+  // to that one only.
   static absl::StatusOr<std::unique_ptr<Dataset>> Make(
       std::shared_ptr<const Catalogue> catalogue, const ViewConfig& config,
-      const std::string& groups_text);
+      const std::string& groups_text,
+      const std::vector<std::string>& views = {});
 
   const Catalogue& catalogue() const { return *catalogue_; }
   const std::shared_ptr<const Catalogue>& shared_catalogue() const {

@@ -41,6 +41,8 @@ namespace shufflefs {
 
 struct GroupingOptions {
   DirId root{0};  // root of the view
+  // Roots of views below it. Nothing in them moves here.
+  std::vector<DirId> other_views;
   Substitute substitute = Substitute::kAuto;
   bool proven = false;  // SubstitutionSafety::moves; used for kAuto only
   PairMode pair = PairMode::kStem;

@@ -26,6 +26,8 @@ bool SpeaksOfOthers(FileKind kind) {
 
 void GroupingBuilder::MarkDirectories() {
   fixed_dirs_ = SplitDirs(catalogue_);
+  for (const DirId view : options_.other_views)
+    fixed_dirs_[view.value()] = true;
   uint32_t root = options_.root.value();
   uint32_t end = catalogue_.subtree_end(options_.root).value();
   for (uint32_t d = root + 1; d < end; ++d) {
@@ -96,11 +98,11 @@ void GroupingBuilder::CollectFiles(DirId dir) {
     }
     files_.push_back(Describe(entry, text_view_ && leaf));
     const File& file = files_.back();
-    dotted |= file.pairs && file.stem.find('.') != absl::string_view::npos;
+    dotted |= file.stem.find('.') != absl::string_view::npos;
   }
-  // Names are sorted, so files that share a stem without a dot are already
-  // neighbours: everything that sorts between a.x and a.y also begins with
-  // "a.".
+  // Names are sorted, so files that share a stem are already neighbours if no
+  // stem has a dot: everything that sorts between a.x and a.y also begins with
+  // "a.". The name a.jpg_original has no extension, so it is its own stem.
   if (!dotted) return;
   std::stable_sort(
       files_.begin(), files_.end(),

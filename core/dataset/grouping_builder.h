@@ -71,7 +71,8 @@ class GroupingBuilder {
   const GroupLabels labels_;
   Grouping result_;
   ExtensionSets sets_;
-  std::vector<bool> fixed_dirs_;      // by DirId: split, hidden or a container
+  // By DirId: split, hidden, a container or of another view.
+  std::vector<bool> fixed_dirs_;
   bool text_view_ = false;            // the text files are the samples
   bool containers_stay_ = false;      // other files are the samples
   std::vector<File> files_;           // of the current directory

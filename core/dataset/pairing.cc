@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/dataset/file_kinds.h"
 #include "core/dataset/name_sequence.h"
@@ -18,6 +20,7 @@ namespace shufflefs {
 namespace {
 
 constexpr uint32_t kCutPercent = 90;     // after endings are cut off
+constexpr uint64_t kLeastPairs = 2;      // in one directory
 constexpr size_t kLeastEqual = 3;        // files in equal sets
 constexpr uint32_t kLeastMirrored = 2;   // directories in mirrored trees
 constexpr uint32_t kMirrorPercent = 90;  // of the smaller tree's directories
@@ -41,6 +44,16 @@ struct StemSet {
   uint32_t dir;
 };
 
+// "7_mask" becomes "7". Returns the whole stem if it does not end with a word.
+absl::string_view WithoutLastWord(absl::string_view stem) {
+  size_t end = stem.size();
+  while (end > 0 && absl::ascii_isalpha(stem[end - 1])) --end;
+  const size_t word = end;
+  while (end > 0 && absl::StrContains("_-. ", stem[end - 1])) --end;
+  const bool has_word = word < stem.size() && end < word && end > 0;
+  return has_word ? stem.substr(0, end) : stem;
+}
+
 class PairFinder {
  public:
   PairFinder(const Catalogue& catalogue, const PairingOptions& options)
@@ -59,6 +72,7 @@ class PairFinder {
   absl::optional<std::string> FindShared(bool cut);
   absl::optional<std::string> FindEqual() const;
   absl::optional<std::string> FindMirrored() const;
+  absl::optional<std::string> FindInside() const;
   bool Concerns(uint32_t a, uint32_t b) const;
   std::string Name(uint32_t dir) const;
 
@@ -193,8 +207,33 @@ absl::optional<std::string> PairFinder::FindMirrored() const {
   return absl::nullopt;
 }
 
+// Image and mask may lie in one directory: 7.png and 7_mask.png.
+absl::optional<std::string> PairFinder::FindInside() const {
+  const uint32_t end = catalogue_.subtree_end(options_.root).value();
+  for (uint32_t d = options_.root.value(); d < end; ++d) {
+    if ((*options_.excluded)[d]) continue;
+    const std::vector<absl::string_view> stems = StemsIn(DirId(d));
+    absl::flat_hash_map<absl::string_view, uint32_t> count;
+    for (const absl::string_view stem : stems) ++count[WithoutLastWord(stem)];
+    uint64_t paired = 0;
+    uint64_t pairs = 0;
+    for (const auto& [core, times] : count) {
+      if (times < 2) continue;
+      paired += times;
+      ++pairs;
+    }
+    if (pairs < kLeastPairs || paired * 100 < stems.size() * options_.percent) {
+      continue;
+    }
+    return absl::StrCat(Name(d), " has ", paired,
+                        " files that differ from others only in an ending");
+  }
+  return absl::nullopt;
+}
+
 absl::optional<std::string> PairFinder::Find() {
-  absl::optional<std::string> found = FindShared(/*cut=*/false);
+  absl::optional<std::string> found = FindInside();
+  if (!found) found = FindShared(/*cut=*/false);
   if (!found && have_endings_) found = FindShared(/*cut=*/true);
   if (!found) found = FindEqual();
   if (!found) found = FindMirrored();

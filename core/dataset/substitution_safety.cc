@@ -52,6 +52,7 @@ bool IsAnnotationName(absl::string_view name) {
                                            "segmentationclass",
                                            "segmentationobject",
                                            "segmentations",
+                                           "trimap",
                                            "trimaps"};
   return std::any_of(
       std::begin(kNames), std::end(kNames),
@@ -72,6 +73,45 @@ bool IsListName(absl::string_view name) {
          absl::EndsWith(stem, ".trans");
 }
 
+// Returns whether the file may speak of files below its directory. Arrays and
+// containers do if their names say so: labels.npy, targets.h5, labels.csv.gz.
+bool ListsFilesBelow(absl::string_view name) {
+  const FileKind kind = KindOfFile(name);
+  if (kind == FileKind::kManifest || kind == FileKind::kText) return true;
+  if (kind != FileKind::kContainer && kind != FileKind::kArray) return false;
+  const absl::string_view stem = StemOf(name);
+  const FileKind inner = KindOfFile(stem);
+  return absl::EndsWithIgnoreCase(name, ".parquet") || IsListName(name) ||
+         (inner == FileKind::kManifest && stem != StemOf(stem)) ||
+         absl::StartsWithIgnoreCase(stem, "label") ||
+         absl::StartsWithIgnoreCase(stem, "target") ||
+         absl::StartsWithIgnoreCase(stem, "annot");
+}
+
+// Directories whose files have an identity in their names, not in a directory.
+bool IsOfReidentification(absl::string_view name) {
+  return absl::EqualsIgnoreCase(name, "query") ||
+         absl::EqualsIgnoreCase(name, "gallery") ||
+         absl::EqualsIgnoreCase(name, "probe");
+}
+
+// Returns whether the directory is one of the parts that a set was cut into,
+// such as part1 or shard-07. Such a name says nothing about a sample.
+bool IsPartName(absl::string_view name) {
+  static constexpr const char* kWords[] = {
+      "batch", "chunk", "dir",   "disk",   "fold", "folder", "part",
+      "piece", "shard", "split", "subset", "vol",  "volume"};
+  const size_t digits = name.find_last_not_of("0123456789") + 1;
+  if (digits == 0 || digits == name.size()) return false;
+  absl::string_view word = name.substr(0, digits);
+  while (!word.empty() && !absl::ascii_isalpha(word.back())) {
+    word.remove_suffix(1);
+  }
+  return std::any_of(
+      std::begin(kWords), std::end(kWords),
+      [&](const char* known) { return absl::EqualsIgnoreCase(word, known); });
+}
+
 class Judgement {
  public:
   Judgement(const Catalogue& catalogue, DirId root,
@@ -90,10 +130,13 @@ class Judgement {
   Reason RefuseManifest() const;
   Reason RefuseManifestAbove() const;
   Reason RefuseAnnotation() const;
+  Reason RefuseLink() const;
   Reason RefuseMedia() const;
   Reason RefuseShape() const;
   Reason RefuseSequence() const;
   Reason RefusePairs() const;
+
+  Reason RefuseSiblings(DirId parent) const;
 
   // For messages of one line, whatever bytes the names contain.
   std::string Path(EntryId entry) const {
@@ -163,10 +206,12 @@ Reason Judgement::RefuseManifestAbove() const {
     uint32_t first = catalogue_.first_entry(dir).value();
     for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
       EntryId entry(e);
-      if (catalogue_.kind(entry) != EntryKind::kFile) continue;
-      FileKind kind = KindOfFile(catalogue_.name(entry));
-      if (kind == FileKind::kManifest || kind == FileKind::kText ||
-          absl::EndsWithIgnoreCase(catalogue_.name(entry), ".parquet")) {
+      const EntryKind kind = catalogue_.kind(entry);
+      // A link without an extension may lead to a directory.
+      const bool counts = kind == EntryKind::kFile ||
+                          (kind == EntryKind::kLink &&
+                           !ExtensionOf(catalogue_.name(entry)).empty());
+      if (counts && ListsFilesBelow(catalogue_.name(entry))) {
         return absl::StrCat(Path(entry), " may speak of files by name");
       }
     }
@@ -198,6 +243,42 @@ Reason Judgement::RefuseAnnotation() const {
   }
   if (!found) return absl::nullopt;
   return absl::StrCat(Path(*found), " annotates other files by its name");
+}
+
+// The client follows links, and gets what their targets' names show.
+Reason Judgement::RefuseLink() const {
+  const std::vector<bool> splits = SplitDirs(catalogue_);
+  for (uint32_t d = 0; d < catalogue_.dir_count(); ++d) {
+    const DirId dir(d);
+    const bool below = dir >= root_ && dir < catalogue_.subtree_end(root_);
+    const bool split = splits[d];
+    if (survey_.excluded()[d] && !split) continue;
+    const uint32_t first = catalogue_.first_entry(dir).value();
+    for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
+      const EntryId entry(e);
+      if (catalogue_.kind(entry) != EntryKind::kLink) continue;
+      const absl::string_view name = catalogue_.name(entry);
+      const FileKind kind = KindOfFile(name);
+      const bool is_list =
+          kind == FileKind::kManifest ||
+          (kind == FileKind::kText && !ExtensionOf(name).empty());
+      if (below && !split && is_list) {
+        return absl::StrCat(Path(entry), " may speak of files by name");
+      }
+      if (!split && IsAnnotationName(name)) {
+        return absl::StrCat(Path(entry), " annotates other files by its name");
+      }
+      if (!IsMedia(kind) || ExtensionOf(name).empty()) continue;
+      if (split || IsSplitName(name)) {
+        return absl::StrCat(Path(entry),
+                            " is in a split and a link, perhaps to a sample");
+      }
+      if (!survey_.dirs().contains(dir) && below) {
+        return absl::StrCat(Path(dir), " holds links, perhaps to samples");
+      }
+    }
+  }
+  return absl::nullopt;
 }
 
 Reason Judgement::RefuseMedia() const {
@@ -239,7 +320,28 @@ Reason Judgement::RefuseShape() const {
                         " has no sibling: no class folders");
   }
   if (!exchange) return std::string("no directory holds two samples");
+  for (const auto& [parent, leaves] : leaves_of) {
+    Reason reason = RefuseSiblings(parent);
+    if (leaves > 1 && reason) return reason;
+  }
   return absl::nullopt;
+}
+
+// Refuses directories whose names are no labels.
+Reason Judgement::RefuseSiblings(DirId parent) const {
+  absl::optional<DirId> part;
+  bool all_parts = true;
+  for (const auto& [dir, contents] : survey_.dirs()) {
+    if (dir == root_ || catalogue_.parent(dir) != parent) continue;
+    const absl::string_view name = catalogue_.name(*catalogue_.entry_of(dir));
+    if (IsOfReidentification(name)) {
+      return absl::StrCat(Path(dir), " is of a set with labels in its names");
+    }
+    all_parts &= IsPartName(name);
+    part = dir;
+  }
+  if (!part || !all_parts) return absl::nullopt;
+  return absl::StrCat(Path(*part), " is a part of a set by its name, no class");
 }
 
 Reason Judgement::RefuseSequence() const {
@@ -250,7 +352,9 @@ Reason Judgement::RefuseSequence() const {
       absl::string_view name = catalogue_.name(EntryId(e));
       if (catalogue_.kind(EntryId(e)) == EntryKind::kFile &&
           IsMedia(KindOfFile(name)) && !IsSplitName(name)) {
-        stems.push_back(StemOf(name));
+        // Each frame may have several files.
+        const absl::string_view stem = StemOf(name);
+        if (stems.empty() || stems.back() != stem) stems.push_back(stem);
       }
     }
     if (!IsOneSequence(stems, options_.min_frames)) continue;
@@ -275,9 +379,9 @@ SubstitutionSafety Judgement::Run() {
   result.layout = survey_.Describe();
   for (auto rule : {&Judgement::RefuseSplit, &Judgement::RefuseContainer,
                     &Judgement::RefuseManifest, &Judgement::RefuseManifestAbove,
-                    &Judgement::RefuseAnnotation, &Judgement::RefuseMedia,
-                    &Judgement::RefuseShape, &Judgement::RefuseSequence,
-                    &Judgement::RefusePairs}) {
+                    &Judgement::RefuseAnnotation, &Judgement::RefuseLink,
+                    &Judgement::RefuseMedia, &Judgement::RefuseShape,
+                    &Judgement::RefuseSequence, &Judgement::RefusePairs}) {
     Reason reason = (this->*rule)();
     if (!reason) continue;
     result.reason = *std::move(reason);

@@ -187,6 +187,9 @@ SetupTools Engine::Tools() {
   tools.prefetcher = supplies_.prefetcher_maker();
   tools.records = records_.maker();
   tools.waits = parts_.hooks.waits;
+  for (const ViewConfig& view : parts_.config.views) {
+    tools.views.push_back(view.path);
+  }
   if (peers_owner_ != nullptr) {
     tools.ask = absl::bind_front(&Engine::AskPeers, this);
     tools.foresight = supplies_.foresight_maker(peers_owner_->NamesAhead());

@@ -132,6 +132,8 @@ SetupTools ToolsWithoutMount(const SourceDir& source, const PolicySet& policies,
     return SampleAddresses(source, dataset, PhysicalOptions());
   };
   tools.resolver = MakeResolver(resolver);
+  if (config == nullptr) return tools;
+  for (const ViewConfig& view : config->views) tools.views.push_back(view.path);
   return tools;
 }
 

@@ -102,12 +102,21 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
   return outcome;
 }
 
+// A job that leaves out a name or two of a pass may begin the next one with
+// just these. That looks like a whole pass. So as long as passes are not known
+// to be whole, the last names keep their samples, too.
+uint64_t EpochDetector::Doubtful() const {
+  return lengths_.exact() || !options_.may_leave_out || options_.names < 32 ? 0
+                                                                            : 2;
+}
+
 EpochDetector::Boundary EpochDetector::FindBoundary(char rule) const {
   const bool candidate = now_.candidate > 0;
   Boundary boundary;
   if (rule == 'a' && (!candidate || now_.start >= now_.fresh_end)) {
     boundary.clean = true;
-    boundary.carry_from = boundary.pass_from = now_.fresh_end;
+    boundary.pass_from = now_.fresh_end;
+    boundary.carry_from = now_.fresh_end - std::min(now_.fresh_end, Doubtful());
   } else {
     // Fresh opens of the new pass may have come before its first re-open.
     const double covered =
@@ -148,6 +157,7 @@ std::vector<uint64_t> EpochDetector::NamesFrom(uint64_t position) const {
 void EpochDetector::Learn(char rule, const Boundary& boundary, HoldReason hold,
                           uint64_t carried) {
   if (is_resumed_) return;  // only a part of the pass was read here
+  if (boundary.clean) carried -= std::min(carried, Doubtful());
   const uint64_t length = rule == 'a' ? options_.names : now_.covered;
   const bool regular = !boundary.overflow &&
                        now_.stray <= 8 + options_.names / 50 &&

@@ -54,6 +54,9 @@ class EpochDetector {
     uint64_t epoch_length = 0;  // names per pass, 0 = not known
     uint32_t pad = 8;           // this many re-opens may be padding
     std::chrono::milliseconds double_open{10000};
+    // A pass may leave out a name or two without harm to the next one, because
+    // the boundary keeps a few more names than it must.
+    bool may_leave_out = true;
   };
 
   struct Open {
@@ -177,6 +180,7 @@ class EpochDetector {
 
   EpochOutcome Declare(char rule, OpenClass open_class, uint64_t name,
                        Alive alive);
+  uint64_t Doubtful() const;
   Boundary FindBoundary(char rule) const;
   HoldReason WhyHold(char rule, const Boundary& boundary, Alive alive) const;
   std::vector<uint64_t> NamesFrom(uint64_t position) const;

@@ -20,6 +20,7 @@ void OpenTracker::MakeDetector() {
   detector.epoch_length = options_.epoch_length;
   detector.pad = options_.epoch_pad;
   detector.double_open = options_.double_open;
+  detector.may_leave_out = options_.may_leave_out;
   detector_ = std::make_unique<EpochDetector>(detector);
   if (expects_reports_) detector_->ExpectLateOpens();
   SplitSuspicion::Options suspicion;

@@ -44,6 +44,7 @@ class OpenTracker {
     uint64_t epoch_length = 0;
     uint32_t epoch_pad = 8;
     std::chrono::milliseconds double_open{10000};
+    bool may_leave_out = true;  // see EpochDetector::Options
     friend bool operator==(const Options&, const Options&) = default;
   };
   // `job_tracker` outlives the tracker.

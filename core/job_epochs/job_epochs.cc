@@ -200,6 +200,7 @@ std::unique_ptr<EpochLead> JobEpochs::MakeLead(const Place& place) {
       std::min(place.options.samples, place.options.epoch_length * members);
   lead.detector.pad = static_cast<uint32_t>(place.options.epoch_pad * members);
   lead.detector.double_open = place.options.double_open;
+  lead.detector.may_leave_out = place.options.may_leave_out;
   lead.send = [this](const std::string& to, const EpochMessage& message) {
     Send(to, message);
   };

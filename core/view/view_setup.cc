@@ -362,8 +362,9 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
                      ": the file has changed since the mount began; unmount, "
                      "and mount again"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                   Dataset::Make(std::move(catalogue), config, groups));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Dataset> dataset,
+      Dataset::Make(std::move(catalogue), config, groups, tools.views));
   ASSIGN_OR_RETURN(ResolvedPolicy resolved, tools.resolver(config, *dataset));
   Take(std::move(resolved), *setup);
   if (setup->policy->wants_blocks()) {
@@ -394,6 +395,8 @@ OpenTracker::Options TrackerOptions(const ViewSetup& setup, bool grouped) {
   // be made anew with it.
   options.epoch_pad = setup.repeats() ? 1 : config.epoch_pad;
   options.double_open = config.epoch_double_open;
+  // Names that are kept would show the same samples in too many epochs.
+  options.may_leave_out = !setup.repeats();
   return options;
 }
 

@@ -130,7 +130,8 @@ struct SetupTools {
   std::function<void(const std::string& path, uint64_t binding)> names_begin;
   // As SharedNames::Parts::waits.
   std::function<void()> waits;
-  PathReach reach;  // opens the groups file; may be empty
+  PathReach reach;                 // opens the groups file; may be empty
+  std::vector<std::string> views;  // the paths of all views of the mount
 };
 
 struct ViewSetup {

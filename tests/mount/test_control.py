@@ -285,6 +285,29 @@ def test_a_token_of_another_data_set_is_refused(mounts, mount, folder):
     assert state_of(other) == before
 
 
+def test_a_view_below_another_has_its_files_for_itself(mounts, folder):
+    source = trees.class_folders(folder / "source", classes=3)
+    config = folder / "views.toml"
+    config.write_text("""
+epoch.advance = "manual"
+substitute = "tree"
+policy = "lirs"
+[[view]]
+path = ""
+[[view]]
+path = "c1"
+""")
+    mount = mounts(source, {}, arguments=["--config", config])
+    for _ in range(3):
+        shown = trees.contents(mount.path)
+        inner = {path for path in shown if path.startswith("c1/")}
+        for names in inner, shown.keys() - inner:
+            before = trees.contents(source)
+            assert (sorted(shown[path] for path in names) ==
+                    sorted(before[path] for path in names))
+        assert mount.write_control('epoch = "next"\n') is None
+
+
 # [S-4.2c] Each view has a policy, a seed and an epoch of its own.
 def test_several_views_are_independent(mounts, source, folder):
     config = folder / "views.toml"

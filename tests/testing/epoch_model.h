@@ -89,7 +89,7 @@ class ModelView {
 
 // See EpochOutcome::carried.
 inline uint64_t MostCarried(uint64_t names) {
-  return std::clamp<uint64_t>(names / 3, 16, 8192);
+  return std::clamp<uint64_t>(names / 3 + 16, 16, 8192);
 }
 
 struct PlayOptions {

@@ -169,6 +169,25 @@ TEST_F(GroupingTest, PairsNeedNotBeNeighbours) {
                   ElementsAre("a.seg.png")));
 }
 
+// Editors and tools leave such files.
+TEST_F(GroupingTest, AFileWithoutAnExtensionPartsNoPair) {
+  tree_.Files({"d/a.jpg", "d/a.jpg_original", "d/a.json", "d/b.jpg", "d/b.json",
+               "d/c.jpg"});
+  EXPECT_THAT(Groups(With(Substitute::kDirectory)),
+              ElementsAre(ElementsAre("d/c.jpg"),
+                          ElementsAre("d/a.jpg+d/a.json", "d/b.jpg+d/b.json")));
+}
+
+// [S-3.10a] In an epoch that is read through, each sample comes exactly once.
+TEST_F(GroupingTest, FilesOfAnotherViewAreNoSamples) {
+  tree_.Files(
+      {"a/1.jpg", "a/2.jpg", "in/3.jpg", "in/deep/4.jpg", "inner/5.jpg"});
+  GroupingOptions options = With(Substitute::kTree);
+  options.other_views = {*tree_.Scanned().FindDir("in")};
+  EXPECT_THAT(Groups(options),
+              ElementsAre(ElementsAre("a/1.jpg", "a/2.jpg", "inner/5.jpg")));
+}
+
 TEST_F(GroupingTest, NamesWithoutAnExtensionNeverPair) {
   tree_.Files({"d/a", "d/a.jpg", "d/b", "d/1.5", "d/1.6"});
   EXPECT_THAT(Groups(With(Substitute::kNever)),

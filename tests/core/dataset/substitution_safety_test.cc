@@ -83,6 +83,43 @@ TEST(SubstitutionSafetyTest, SplitsNeitherPairNorCountAsClasses) {
   EXPECT_EQ(verdict.classes, 2u);
 }
 
+// The client follows them, and reads what their targets' names show.
+TEST(SubstitutionSafetyTest, LinksToSamplesKeepNamesInPlace) {
+  const auto reason = [](const std::string& link, const std::string& target) {
+    TempTree tree;
+    tree.Files(Scattered("all/cat/%d.jpg", 0) + Scattered("all/dog/%d.jpg", 1));
+    tree.Link(link, target);
+    return JudgeTree(tree).reason;
+  };
+  EXPECT_THAT(reason("val/cat/0.jpg", "../../all/cat/0.jpg"),
+              HasSubstr("val/cat/0.jpg is in a split and a link"));
+  EXPECT_THAT(reason("round/0.jpg", "../all/cat/0.jpg"),
+              HasSubstr("round/ holds links"));
+  EXPECT_THAT(reason("labels.csv", "/meta/labels.csv"),
+              HasSubstr("labels.csv may speak of files"));
+  EXPECT_THAT(reason("masks", "../masks"), HasSubstr("masks annotates"));
+  for (const char* harmless : {"all/cat/x.jpg", "all/README.md", "latest",
+                               ".cache/0.jpg", "val/notes"}) {
+    EXPECT_THAT(reason(harmless, "0.jpg"), HasSubstr("class folders"))
+        << harmless;
+  }
+}
+
+TEST(SubstitutionSafetyTest, ListsAboveAViewCountInAnyFormat) {
+  for (const std::string list :
+       {"labels.csv", "labels.csv.gz", "labels.npy", "targets.h5",
+        "annotations.npz", "index.parquet", "data.parquet"}) {
+    TempTree tree;
+    tree.Files(Scattered("images/cat/%d.jpg", 0) +
+               Scattered("images/dog/%d.jpg", 1) + Paths{list});
+    const Catalogue catalogue = tree.Scanned();
+    const SubstitutionSafety verdict =
+        Judge(catalogue, *catalogue.FindDir("images"), {});
+    EXPECT_THAT(verdict.reason, HasSubstr(list));
+    EXPECT_FALSE(verdict.moves);
+  }
+}
+
 TEST(SubstitutionSafetyTest, AValidationSplitBesideAnAncestorCounts) {
   TempTree tree;
   tree.Files(

@@ -265,9 +265,9 @@ TEST(CarriedBoundsTest, FullEpochsCarryAHandful) {
       const Played played = Play(OneJob(1000, Workers(workers, seed)), options);
       ASSERT_EQ(played.carried_each.size(), 5);
       for (size_t i = 0; i < 5; ++i) {
-        // Eight prove the boundary, and a few more may have been recent;
-        // after two clean passes one is proof enough.
-        EXPECT_LE(played.carried_each[i], i < 2 ? 16 : 8) << i;
+        // Eight prove the boundary, a few more may have been recent, and two
+        // are kept in doubt; after two clean passes one is proof enough.
+        EXPECT_LE(played.carried_each[i], i < 2 ? 18 : 8) << i;
       }
     }
   }

@@ -84,15 +84,18 @@ TEST_F(OpenTrackerTest, NobodyIsSentBackTwiceForOneOpen) {
 TEST_F(OpenTrackerTest, WhoMayHaveSizedANameIsNotSentBackFromIt) {
   tracker_.lookups()->Note(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader));
-  EXPECT_FALSE(tracker_.MaySendBack(kReader)) << "a stat may have been no lookup";
+  EXPECT_FALSE(tracker_.MaySendBack(kReader))
+      << "a stat may have been no lookup";
   tracker_.ShowWalks();
   tracker_.lookups()->Note(SampleId(7), kReader);
   tracker_.lookups()->Note(SampleId(7), kReader);
   ASSERT_TRUE(Take(7, kReader));
-  EXPECT_FALSE(tracker_.MaySendBack(kReader)) << "one more than it walked to it";
+  EXPECT_FALSE(tracker_.MaySendBack(kReader))
+      << "one more than it walked to it";
 }
 
-TEST_F(OpenTrackerTest, WhatWasLookedUpAndNotOpenedIsUnderWayWhileWalksAreShown) {
+TEST_F(OpenTrackerTest,
+       WhatWasLookedUpAndNotOpenedIsUnderWayWhileWalksAreShown) {
   tracker_.lookups()->Note(SampleId(1), kReader);
   tracker_.ShowWalks();
   for (const uint64_t sample : {2, 3, 4}) {
