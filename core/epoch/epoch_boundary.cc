@@ -170,6 +170,13 @@ void EpochDetector::Learn(char rule, const Boundary& boundary, HoldReason hold,
 }
 
 void EpochDetector::BeginEpoch(char rule, uint64_t pass_from) {
+  // The pass that the candidate began is over, too: its last names were those
+  // that the one before had left out. A third one has begun since.
+  if (rule == 'a' && 10 * now_.pending >= 8 * options_.names &&
+      now_.start < now_.fresh_end) {
+    pending_.ClearAll();
+    now_.pending = 0;
+  }
   seen_.Swap(pending_);
   pending_.ClearAll();
   seen_count_ = now_.pending;

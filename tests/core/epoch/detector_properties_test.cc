@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts of the epoch detector on some streams to the open, and what holds
 // for every stream.
+#include <algorithm>
+
 #include "absl/container/flat_hash_set.h"
 #include "gtest/gtest.h"
 #include "tests/testing/effort.h"
@@ -79,8 +81,9 @@ TEST(PropertyTest, NoOpenOfThePassThatBeginsIsForgotten) {
   for (uint64_t seed = 1; seed <= Rounds<uint64_t>(400); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Rng rng(RandomKey(Mix64(seed)));
-    const uint64_t names = 64 + rng.Bounded(300);
-    const uint64_t read = names - rng.Bounded(names / 16);
+    const uint64_t names = 32 + rng.Bounded(300);
+    const uint64_t read =
+        names - rng.Bounded(std::max<uint64_t>(3, names / 16));
     EpochDetector::Options options;
     options.names = names;
     EpochDetector detector(options);
