@@ -136,7 +136,7 @@ class Judgement {
   Reason RefuseSequence() const;
   Reason RefusePairs() const;
 
-  Reason RefuseSiblings(DirId parent) const;
+  Reason RefuseSiblings(const std::map<DirId, uint32_t>& leaves_of) const;
 
   // For messages of one line, whatever bytes the names contain.
   std::string Path(EntryId entry) const {
@@ -320,28 +320,29 @@ Reason Judgement::RefuseShape() const {
                         " has no sibling: no class folders");
   }
   if (!exchange) return std::string("no directory holds two samples");
-  for (const auto& [parent, leaves] : leaves_of) {
-    Reason reason = RefuseSiblings(parent);
-    if (leaves > 1 && reason) return reason;
-  }
-  return absl::nullopt;
+  return RefuseSiblings(leaves_of);
 }
 
-// Refuses directories whose names are no labels.
-Reason Judgement::RefuseSiblings(DirId parent) const {
-  absl::optional<DirId> part;
-  bool all_parts = true;
+// Refuses directories whose names are no labels. `leaves_of` has the number of
+// directories by their parent.
+Reason Judgement::RefuseSiblings(
+    const std::map<DirId, uint32_t>& leaves_of) const {
+  std::map<DirId, uint32_t> parts_of;
   for (const auto& [dir, contents] : survey_.dirs()) {
-    if (dir == root_ || catalogue_.parent(dir) != parent) continue;
+    if (dir == root_) continue;
+    const DirId parent = catalogue_.parent(dir);
+    const uint32_t siblings = leaves_of.at(parent);
+    if (siblings < 2) continue;
     const absl::string_view name = catalogue_.name(*catalogue_.entry_of(dir));
     if (IsOfReidentification(name)) {
       return absl::StrCat(Path(dir), " is of a set with labels in its names");
     }
-    all_parts &= IsPartName(name);
-    part = dir;
+    if (IsPartName(name) && ++parts_of[parent] == siblings) {
+      return absl::StrCat(Path(dir),
+                          " is a part of a set by its name, no class");
+    }
   }
-  if (!part || !all_parts) return absl::nullopt;
-  return absl::StrCat(Path(*part), " is a part of a set by its name, no class");
+  return absl::nullopt;
 }
 
 Reason Judgement::RefuseSequence() const {

@@ -45,17 +45,17 @@ struct SubstitutionSafety {
 //      source's root. READMEs and licences are no manifests. txt files are
 //      samples if the leaf directories hold nothing else;
 //   4. a directory beside or below that is annotation by its name (labels,
-//      annotations, masks, …). Links count as files and directories here; and
-//      a link to media in a split, or a directory that holds only links,
-//      refuses, because such links may lead to samples that move;
+//      annotations, masks, …). Links count here as files and directories do.
+//      They may lead to samples that move. So a link to media in a split
+//      refuses, and so does a directory that holds only links;
 //   5. files of an unknown kind, or of more than one kind of media;
 //   6. fewer than two sibling leaf directories, files beside subdirectories,
 //      no directory with two files, or directories whose names are no labels
 //      (part1 and part2; query and gallery);
 //   7. a directory whose names are one consecutive sequence of numbers;
-//   8. a directory of pairs that differ in an ending (1.png and 1_mask.png); or
-//      one outside every split, anywhere in the source, that shares stems with
-//      one of the subtree, or mirrors it file by file.
+//   8. a directory of pairs that differ in an ending (1.png and 1_mask.png).
+//      Also one outside every split, anywhere in the source, that shares stems
+//      with one of the subtree, or mirrors it file by file.
 // All rules ignore splits, hidden files and hidden directories.
 SubstitutionSafety Judge(const Catalogue& catalogue, DirId root,
                          const SubstitutionSafetyOptions& options);
