@@ -37,7 +37,8 @@ main() {
   local at
   [[ ${SLURM_JOB_ID:-} =~ ^[0-9]+$ ]] || return
   job=$run/$SLURM_JOB_ID
-  [[ -d $job && ! -L $job ]] || return
+  # Of root, as the prolog made it.
+  [[ -d $job && ! -L $job && -O $job ]] || return
   uid=${SLURM_JOB_UID:-} gid=
   if [[ $uid =~ ^[0-9]+$ ]]; then
     gid=$(id -g "$uid" 2>/dev/null)
@@ -45,7 +46,11 @@ main() {
   while read -r at; do
     end_one "$at"
   done < <(mounted)
+  # Only by names in the folder of the job, which is root's. The user could put a
+  # link in the place of a name further below. What he mounted there himself goes
+  # with the mount above it, or stays.
   while read -r at; do
+    [[ ${at#"$job/"} != */* ]] || continue
     say "$at: detached by root"
     umount -l "$at"
   done < <(mounted)

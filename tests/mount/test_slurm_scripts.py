@@ -219,6 +219,19 @@ def test_the_epilog_leaves_what_links_lead_to(node, source, folder):
     assert not node.job.exists() and len(trees.contents(source)) == 90
 
 
+def test_root_unmounts_nothing_by_a_name_that_the_user_can_change(node, source):
+    node.prolog("shufflefs:images")
+    below = node.job / ".images.state" / "a"
+    harness.run(["mkdir", below], user=node.user)
+    harness.run(["mount", "-t", "tmpfs", "none", below])
+    try:
+        assert "stays behind" in node.epilog()
+        assert harness.mount_types(below) == ["tmpfs"]
+        assert harness.mount_types(node.job / "images") == []
+    finally:
+        harness.run(["umount", below])
+
+
 def test_each_job_has_a_secret_of_its_own(node, source):
     node.secret()
     node.prolog("shufflefs:images")

@@ -18,6 +18,7 @@
 #include "core/formats/tfrecord/tfrecord_index.h"
 #include "core/formats/tfrecord/tfrecord_scanner.h"
 #include "core/records/aligned/fresh_file.h"
+#include "core/source/open_to_all.h"
 
 namespace shufflefs {
 namespace {
@@ -158,7 +159,7 @@ absl::StatusOr<AlignedFile> CopyAligned(const AlignedCopyOptions& options) {
         absl::StrCat(options.source, ": not a file; name a TFRecord file"));
   }
   posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  const mode_t mode = (before.st_mode & 0666) | 0600;
+  const mode_t mode = AllMayRead(fd.get(), before) ? 0644 : 0600;
   ASSIGN_OR_RETURN(FreshFile file,
                    FreshFile::Create(options.destination, mode));
   ASSIGN_OR_RETURN(

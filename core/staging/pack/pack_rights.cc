@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/staging/pack/pack_rights.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -9,38 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/files/dir_files.h"
-#include "core/base/files/unique_fd.h"
 #include "core/base/parallel.h"
+#include "core/source/open_to_all.h"
 #include "core/source/posix_acl.h"
 
 namespace shufflefs {
 namespace {
-
-constexpr mode_t kAllRead = S_IRGRP | S_IROTH;
-constexpr mode_t kAllSearch = S_IXGRP | S_IXOTH;
-
-bool Has(mode_t mode, mode_t wanted) { return (mode & wanted) == wanted; }
-
-// Returns whether everybody may search a directory and all above it. Walks up
-// by "..", because names may be links.
-bool AllMayReach(int dir, const OverflowIds& ids) {
-  UniqueFd walked;
-  struct stat here;
-  if (fstat(dir, &here) != 0) return false;
-  for (;;) {
-    const int fd = walked.valid() ? walked.get() : dir;
-    if (!Has(ShownModeAt(fd, ".", here, ids), kAllSearch)) {
-      return false;
-    }
-    UniqueFd up(openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    struct stat above;
-    if (!up.valid() || fstat(up.get(), &above) != 0) return false;
-    if (SameFile(above, here)) return true;
-    here = above;
-    walked = std::move(up);
-  }
-}
 
 // The directories that hold `entries`, and all above them in the source, except
 // for the source itself.
@@ -71,7 +44,7 @@ class RightsOfAll {
   // By what the catalogue knows.
   bool ModesAreOpen() const {
     for (size_t i = 0; i < count(); ++i) {
-      if (!Has(AttributesOf(i).mode, Wanted(i))) return false;
+      if (!HasBits(AttributesOf(i).mode, Wanted(i))) return false;
     }
     return true;
   }
@@ -90,7 +63,7 @@ class RightsOfAll {
         found.st_mode = known.mode;
         found.st_uid = known.uid;
         found.st_gid = known.gid;
-        if (!Has(ShownModeAt(source_.fd(), path.c_str(), found,
+        if (!HasBits(ShownModeAt(source_.fd(), path.c_str(), found,
                              source_.overflow_ids()),
                  Wanted(i))) {
           open = false;

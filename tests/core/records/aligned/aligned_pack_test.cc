@@ -17,6 +17,7 @@
 #include "core/base/status.h"
 #include "core/formats/tfrecord/tfrecord_frame.h"
 #include "core/records/aligned/aligned_manifest.h"
+#include "core/source/open_to_all.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
@@ -185,15 +186,33 @@ TEST_F(AlignedPackTest, CountsPages) {
   EXPECT_DOUBLE_EQ(ReadAmplification(0, 512, 0), 1);
 }
 
-TEST_F(AlignedPackTest, WhoMayReadTheSourceMayReadThePack) {
-  source_.File("a.tfrecord", Tfrecord("one"));
-  ASSERT_EQ(chmod(source_.At("a.tfrecord").c_str(), 0600), 0);
-  ASSERT_TRUE(Pack().ok());
-  for (const std::string name : {"/a.tfrecord", "/a.tfrecord.idx"}) {
-    struct stat st;
-    ASSERT_EQ(stat((out() + name).c_str(), &st), 0);
-    EXPECT_EQ(st.st_mode & 0777, 0600u) << name;
+TEST_F(AlignedPackTest, OthersReadThePackIfAllMayReadTheSource) {
+  source_.File("home/data/a.tfrecord", Tfrecord("one"));
+  const std::string file = source_.At("home/data/a.tfrecord");
+  const std::string home = source_.At("home");
+  // The mode of what is written.
+  const auto mode = [&](mode_t of_file, mode_t of_home) {
+    EXPECT_EQ(chmod(file.c_str(), of_file), 0);
+    EXPECT_EQ(chmod(home.c_str(), of_home), 0);
+    std::filesystem::remove_all(out());
+    EXPECT_TRUE(WriteAligned(source_.At("home/data"), out(), {}).ok());
+    struct stat st[2] = {};
+    EXPECT_EQ(stat((out() + "/a.tfrecord").c_str(), &st[0]), 0);
+    EXPECT_EQ(stat((out() + "/a.tfrecord.idx").c_str(), &st[1]), 0);
+    EXPECT_EQ(st[0].st_mode, st[1].st_mode);
+    return st[0].st_mode & 0777;
+  };
+  for (const std::string& dir : {source_.root(), home, home + "/data"}) {
+    ASSERT_EQ(chmod(dir.c_str(), 0755), 0);
   }
+  // Where the tests run may be a private place, and nothing there is open.
+  const bool is_private =
+      !AllMayReach(source_.Source().fd(), OverflowIds::OfProcess());
+  EXPECT_EQ(mode(0644, 0755), is_private ? 0600u : 0644u);
+  EXPECT_EQ(mode(0600, 0755), 0600u);
+  EXPECT_EQ(mode(0640, 0755), 0600u) << "its group may be another here";
+  EXPECT_EQ(mode(0644, 0700), 0600u) << "others cannot reach it";
+  EXPECT_EQ(mode(0644, 0711), is_private ? 0600u : 0644u);
 }
 
 TEST_F(AlignedPackTest, GoesOnBehindFilesThatAreFinished) {
