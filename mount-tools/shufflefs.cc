@@ -24,6 +24,7 @@
 #include "mount-tools/daemon/daemon.h"
 #include "mount-tools/daemon/help_text.h"
 #include "mount-tools/daemon/place_warnings.h"
+#include "mount-tools/daemon/uncaught.h"
 
 namespace shufflefs {
 namespace {
@@ -118,6 +119,7 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace shufflefs
 
 int main(int argc, char** argv) {
+  shufflefs::EndOnUncaught();
   try {
     return shufflefs::Main(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& error) {  // no memory, or no thread

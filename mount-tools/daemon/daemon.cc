@@ -447,6 +447,13 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
                      std::move(state));
 }
 
+// After the daemon died before it was ready. Its mount may be there already.
+void LeaveNoDeadMount(const MountConfig& config) {
+  const absl::Status cleared = ClearDeadMount(
+      config.mountpoint, [](const std::string&) { return false; });
+  if (!cleared.ok()) Log(LogLevel::kWarning, cleared.message());
+}
+
 int Complain(const absl::Status& status) {
   const absl::Status complete = WithNextOfErrno(status);
   const absl::string_view text = complete.message();
@@ -466,7 +473,9 @@ int RunMount(const MountConfig& config, const RunOptions& options) {
   if (!stay) {
     absl::StatusOr<ReadyPipe::Side> side = ready.Fork();
     if (!side.ok()) return Complain(side.status());
-    if (*side == ReadyPipe::Side::kParent) return ready.AwaitChild();
+    if (*side == ReadyPipe::Side::kParent) {
+      return ready.AwaitChild([&] { LeaveNoDeadMount(config); });
+    }
   }
   EndInTime end;  // outlives the mount
   absl::StatusOr<std::unique_ptr<Mount>> mount =

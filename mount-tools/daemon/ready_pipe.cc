@@ -31,7 +31,7 @@ absl::StatusOr<ReadyPipe::Side> ReadyPipe::Fork() {
   return Side::kChild;
 }
 
-int ReadyPipe::AwaitChild() {
+int ReadyPipe::AwaitChild(absl::FunctionRef<void()> died) {
   MutexLock lock(mu_);
   std::string word;
   char buffer[512];
@@ -42,6 +42,7 @@ int ReadyPipe::AwaitChild() {
     word.append(buffer, n);
   }
   if (word == "+") return 0;
+  if (word.empty()) died();
   fprintf(stderr, "shufflefs: %s\n",
           word.empty() ? "the daemon died before it could mount; run it with "
                          "-f to see why"

@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/files/unique_fd.h"
@@ -27,8 +28,9 @@ class ReadyPipe {
   // Call it before any thread starts. The child leads a new session.
   absl::StatusOr<Side> Fork();
   // In the parent: blocks until the child reports. Returns the exit status: 0,
-  // or 1 after the child's line on stderr.
-  int AwaitChild();
+  // or 1 after the child's line on stderr. Calls `died` before that line if the
+  // child ended without a report.
+  int AwaitChild(absl::FunctionRef<void()> died);
   void Succeed();
   void Fail(absl::string_view why);
 
