@@ -17,15 +17,6 @@
 namespace shufflefs {
 namespace {
 
-// Paths may contain any bytes; JSON may not.
-std::string Utf8(const std::string& bytes) {
-  const nlohmann::json json = bytes;
-  return nlohmann::json::parse(
-             json.dump(-1, ' ', false,
-                       nlohmann::json::error_handler_t::replace))
-      .get<std::string>();
-}
-
 template <typename T>
 nlohmann::ordered_json OrNull(const absl::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
@@ -34,8 +25,8 @@ nlohmann::ordered_json OrNull(const absl::optional<T>& value) {
 nlohmann::ordered_json IndexingView(const ViewConfig& config,
                                     const std::string& why) {
   nlohmann::ordered_json json;
-  json["name"] = config.path.empty() ? "root" : Utf8(config.path);
-  json["path"] = Utf8(config.path);
+  json["name"] = config.path.empty() ? "root" : config.path;
+  json["path"] = config.path;
   json["policy"] = config.policy;
   json["why"] = why;
   json["seed"] = config.seed.value();
@@ -113,7 +104,7 @@ void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
   json["pool_bytes"] = supply.pool_bytes;
   json["memory_limit"] = supply.memory_limit;
   json["memory_guaranteed"] = supply.memory_guaranteed;
-  json["supply"] = Utf8(supply.how);
+  json["supply"] = supply.how;
 }
 
 // Returns the warnings.
@@ -132,8 +123,7 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
   out["index_bytes"] = report.index_bytes;
   out["untouched"] = nlohmann::ordered_json::array();
   for (const UntouchedFile& each : report.untouched) {
-    out["untouched"].push_back(
-        {{"path", Utf8(each.path)}, {"why", Utf8(each.why)}});
+    out["untouched"].push_back({{"path", each.path}, {"why", each.why}});
   }
   std::vector<std::string> warnings = report.warnings;
   if (config.epoch_advance != Advance::kAuto) return warnings;
@@ -206,7 +196,7 @@ void AddMiniEpoch(const absl::optional<MiniEpochStatus>& mini,
                   {"tier_bytes", tier.tier_bytes},
                   {"source_bytes", tier.source_bytes},
                   {"saved_bytes", served > read ? served - read : 0},
-                  {"trouble", Utf8(tier.health)}};
+                  {"trouble", tier.health}};
   json["roofline"] = Roofline(*mini, tier, json);
 }
 
@@ -217,7 +207,7 @@ void AddClairvoyant(const SamplerPrefetcherStatus& prefetcher,
   out["jobs"] = nlohmann::ordered_json::array();
   for (const SamplerPrefetcherStatus::Job& each : prefetcher.jobs) {
     const FollowedJobStatus& job = each.job;
-    out["jobs"].push_back({{"path", Utf8(job.path)},
+    out["jobs"].push_back({{"path", job.path},
                            {"files", job.files},
                            {"state", job.state},
                            {"order", job.order},
@@ -267,15 +257,15 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   const ViewConfig config = view.config();
   const ViewEpochStatus epoch = view.EpochStatus();
   nlohmann::ordered_json json;
-  json["name"] = Utf8(view.name());
-  json["path"] = Utf8(config.path);
+  json["name"] = view.name();
+  json["path"] = config.path;
   json["policy"] = std::string(setup->policy->name());
   if (config.policy != setup->config.policy) {
     json["next_policy"] = config.policy;
   }
-  json["why"] = Utf8(setup->why);
+  json["why"] = setup->why;
   json["substitute"] = Substitution(*setup, epoch.shows_own);
-  json["substitute_why"] = Utf8(setup->dataset->substitute_reason());
+  json["substitute_why"] = setup->dataset->substitute_reason();
   json["groups"] = setup->dataset->grouping().group_count();
   json["layout"] = setup->config.layout == Layout::kRanked ? "ranked" : "tree";
   json["seed"] = setup->config.seed.value();
@@ -308,17 +298,17 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   json["reproducible"] = !setup->binds_on_demand();
   const std::string mixing = MixingOf(view, *setup);
   json["mixing"] = nullptr;
-  if (!mixing.empty()) json["mixing"] = Utf8(mixing);
-  json["device"] = Utf8(setup->device);
+  if (!mixing.empty()) json["mixing"] = mixing;
+  json["device"] = setup->device;
   json["warnings"] = nlohmann::ordered_json::array();
   if (const std::string warning = EffectWarning(*setup); !warning.empty()) {
-    json["warnings"].push_back(Utf8(warning));
+    json["warnings"].push_back(warning);
   }
   for (const std::string& warning : epoch.warnings) {
-    json["warnings"].push_back(Utf8(warning));
+    json["warnings"].push_back(warning);
   }
   for (const std::string& warning : warnings) {
-    json["warnings"].push_back(Utf8(warning));
+    json["warnings"].push_back(warning);
   }
   return json;
 }
@@ -328,18 +318,18 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
 std::string StatusJson(const StatusParts& parts, int view) {
   nlohmann::ordered_json json;
   json["version"] = parts.version;
-  json["source"] = Utf8(parts.source);
+  json["source"] = parts.source;
   json["warnings"] = nlohmann::ordered_json::array();
   for (const std::string& warning : parts.warnings) {
-    json["warnings"].push_back(Utf8(warning));
+    json["warnings"].push_back(warning);
   }
   if (parts.opens) {
     json["opens"] = {{"seen_by", OpensSeenName(parts.opens->by)},
-                     {"why", Utf8(parts.opens->why)}};
+                     {"why", parts.opens->why}};
   }
   if (parts.served != nullptr) {
     const BackingChoice& backing = parts.served->backing();
-    json["passthrough"] = {{"on", backing.on}, {"why", Utf8(backing.why)}};
+    json["passthrough"] = {{"on", backing.on}, {"why", backing.why}};
   }
   if (parts.peers) json["peers"] = PeersJson(*parts.peers);
   json["views"] = nlohmann::ordered_json::array();
@@ -353,7 +343,10 @@ std::string StatusJson(const StatusParts& parts, int view) {
       json["views"].push_back(ViewJson(parts, *each));
     }
   }
-  return json.dump(2) + "\n";
+  // Paths, and what other nodes say, may contain any bytes; JSON may not.
+  return json.dump(2, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace shufflefs
