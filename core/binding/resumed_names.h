@@ -2,8 +2,10 @@
 // ResumedNames holds the names of an epoch that were opened before a job
 // continued it from a checkpoint, and not since. The job reads the remaining
 // names. It may also open some of these names once more, because loaders read
-// ahead of training, and because the job may have gone on after it saved. Such
-// an open is no sign of a new pass.
+// ahead of training. Such an open is no sign of a new pass.
+//
+// The job may have gone on after it saved. Then names are due: they were opened
+// after the checkpoint, so the job opens them again before its pass is over.
 #ifndef SHUFFLEFS_CORE_BINDING_RESUMED_NAMES_H_
 #define SHUFFLEFS_CORE_BINDING_RESUMED_NAMES_H_
 
@@ -14,13 +16,13 @@
 
 namespace shufflefs {
 
-// Not thread-safe. Memory: one bit per name once an epoch was resumed.
+// Not thread-safe. Memory: two bits per name once an epoch was resumed.
 class ResumedNames {
  public:
   // The epoch has `names` names. Those in `known` were opened before, and
-  // `unknown` others.
-  void Begin(uint64_t names, absl::Span<const uint64_t> known,
-             uint64_t unknown);
+  // `unknown` others. Those in `due`, all of them known, are due.
+  void Begin(uint64_t names, absl::Span<const uint64_t> known, uint64_t unknown,
+             absl::Span<const uint64_t> due = {});
   void Clear();
 
   // Number of names that were opened before and not since.
@@ -28,6 +30,9 @@ class ResumedNames {
   uint64_t unknown() const { return unknown_; }
   // Returns whether `name` is one of the known ones.
   bool Knows(uint64_t name) const { return known_ > 0 && bits_.Get(name); }
+  // Number of names that are due and were not opened since.
+  uint64_t due_count() const { return due_; }
+  bool IsDue(uint64_t name) const { return due_ > 0 && due_bits_.Get(name); }
 
   // Each is the first open of a name of the epoch since it was resumed: of a
   // known name, of a remaining name, or of a name that may be an unknown one.
@@ -46,9 +51,11 @@ class ResumedNames {
 
  private:
   Bitmap bits_{0};
+  Bitmap due_bits_{0};
   uint64_t known_ = 0;
   uint64_t unknown_ = 0;
-  uint64_t left_ = 0;   // remaining names opened since
+  uint64_t due_ = 0;
+  uint64_t left_ = 0;   // remaining names, and due ones, opened since
   uint64_t again_ = 0;  // other names opened since
 };
 

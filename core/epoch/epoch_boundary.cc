@@ -24,6 +24,7 @@ EpochOutcome EpochDetector::OnSignal() {
   outcome.ended_seen = opened_count();
   // The owner's pass is over. If the owner exits now, it leaves no pass to end.
   owner_opens_ = 0;
+  start_unknown_ = owner_unknown_ = false;
   now_.pending = 0;
   pending_.ClearAll();
   BeginEpoch('s', log_.next());
@@ -35,6 +36,7 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   const bool hidden = owner_ == kHiddenJob;
   const bool was_foreign = foreign_jobs_.erase(open.job) != 0;
   const bool small = owner_opens_ < small_takeover_;
+  const bool is_in_pass = was_foreign || (owner_unknown_ && open.older);
   owner_ = open.job;
   owner_opens_ = 0;
   owner_passed_ = false;
@@ -47,8 +49,12 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   outcome.open = OpenClass::kFresh;
   outcome.ended_seen = opened_count();
   // A hidden reader that fell silent may come back. A foreign job that became
-  // the owner is in the middle of its own pass.
-  const bool hold = hidden || was_foreign || ForeignJobAlive(alive);
+  // the owner is in the middle of its own pass. So is the job whose pass this
+  // process restored, if it comes back after another one read.
+  const bool hold =
+      hidden || is_in_pass || owner_unknown_ || ForeignJobAlive(alive);
+  start_unknown_ = is_in_pass;
+  owner_unknown_ = owner_unknown_ && !open.older;
   outcome.verdict = hold ? Verdict::kHold : Verdict::kRebind;
   if (hold) outcome.reason = HoldReason::kForeignJob;
   if (!hold) outcome.carried.push_back(open.name);
@@ -91,10 +97,13 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
   std::vector<uint64_t> carried = NamesFrom(boundary.carry_from);
   Learn(rule, boundary, outcome.reason, carried.size());
   if (outcome.reason == HoldReason::kNone) {
+    start_unknown_ = owner_unknown_ = false;
     outcome.verdict = Verdict::kRebind;
     outcome.carried = std::move(carried);
     outcome.begins_pass = open_class == OpenClass::kReopen;
   } else {
+    // Of an epoch that was resumed it is not known which names are left.
+    start_unknown_ = start_unknown_ || (is_resumed_ && boundary.overflow);
     outcome.verdict = Verdict::kHold;
   }
   BeginEpoch(rule, boundary.pass_from);
@@ -142,6 +151,9 @@ HoldReason EpochDetector::WhyHold(char rule, const Boundary& boundary,
   if (began_unexplained_ && (rule == 'a' || options_.epoch_length > 0)) {
     return HoldReason::kUntrusted;
   }
+  if (start_unknown_ && boundary.clean) return HoldReason::kUntrusted;
+  // The first pass that is seen may be of somebody who passes by.
+  if (owner_unknown_ && !owner_passed_) return HoldReason::kForeignJob;
   return ForeignJobAlive(alive) ? HoldReason::kForeignJob : HoldReason::kNone;
 }
 

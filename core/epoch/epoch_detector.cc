@@ -98,6 +98,7 @@ void EpochDetector::Restore(const Past& past) {
   }
   now_.stray = past.stray;
   began_unexplained_ = past.began_unexplained;
+  owner_unknown_ = past.owner_unknown;
 }
 
 // This open and those before it brought no verdict then, because the epoch
@@ -119,10 +120,21 @@ void EpochDetector::Replay(uint64_t name, OpenClass open_class) {
   CountReopen(name, position);
 }
 
-void EpochDetector::Resume(absl::Span<const uint64_t> known, uint64_t unknown) {
-  resumed_.Begin(options_.names, known, unknown);
+void EpochDetector::Resume(absl::Span<const uint64_t> known, uint64_t unknown,
+                           absl::Span<const uint64_t> due) {
+  resumed_.Begin(options_.names, known, unknown, due);
   is_resumed_ = true;
   if (opened_count() == options_.names) EndResumed();
+}
+
+std::vector<uint64_t> EpochDetector::Recent() const {
+  std::vector<uint64_t> names;
+  ring_.ForEach([&](uint64_t name) { names.push_back(name); });
+  return names;
+}
+
+void EpochDetector::KeepRecent(absl::Span<const uint64_t> names) {
+  for (const uint64_t name : names) ring_.Push(name, kNobody, kJustNow);
 }
 
 // Nothing of the resumed epoch is left to open. From now on, opens belong to
@@ -139,6 +151,9 @@ EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
     owned_ = true;
     owner_ = open.job;
     owner_opens_ = 0;
+    // Nobody was in the middle of a pass.
+    const uint64_t opened = opened_count();
+    if (opened == 0 || opened == options_.names) owner_unknown_ = false;
   }
   if (open.job == owner_) return OnOwnerOpen(open, alive);
   if (!alive(owner_)) return TakeOver(open, alive);
@@ -183,6 +198,7 @@ std::vector<uint64_t> EpochDetector::TakeOwnership(const Open& open) {
 
 EpochOutcome EpochDetector::OnOwnerOpen(const Open& open, Alive alive) {
   ++owner_opens_;
+  if (open.older) owner_unknown_ = false;
   EpochOutcome outcome;
   outcome.open = Classify(open);
   outcome.repeat = outcome.open == OpenClass::kDouble &&
@@ -224,12 +240,16 @@ OpenClass EpochDetector::Classify(const Open& open) const {
 }
 
 void EpochDetector::CountFirst(uint64_t name, uint64_t position) {
+  const bool is_due = resumed_.IsDue(name);
+  const bool is_left = !resumed_.Knows(name) && opened_count() < options_.names;
   if (resumed_.Knows(name)) {
     resumed_.TakeKnown(name);
-  } else if (opened_count() == options_.names) {
-    resumed_.TakeUnknown();
-  } else {
+  } else if (is_left) {
     resumed_.TakeLeft();
+  } else {
+    resumed_.TakeUnknown();
+  }
+  if (is_due || is_left) {
     CountFresh(name, position);
     if (opened_count() == options_.names) EndResumed();
     return;
@@ -280,7 +300,7 @@ void EpochDetector::DismissCandidate() {
 // Counts a re-open after every name was seen. Returns whether it completes rule
 // a.
 bool EpochDetector::Complete() {
-  return opened_count() == options_.names &&
+  return opened_count() == options_.names && resumed_.due_count() == 0 &&
          ++now_.after_complete >= (lengths_.exact() ? 1 : padding_);
 }
 

@@ -64,6 +64,9 @@ class EpochDetector {
     JobId job = kHiddenJob;
     uint32_t reader = 0;  // process or thread id, 0 = hidden
     std::chrono::milliseconds time{0};
+    // The job may have begun before this process did. Used while
+    // owner_is_unknown().
+    bool older = false;
   };
 
   // Returns whether a process of `family` still exists. The detector asks only
@@ -90,15 +93,29 @@ class EpochDetector {
     // unknown.
     uint64_t stray = 0;
     bool began_unexplained = false;  // the epoch began with rule c
+    bool owner_unknown = false;      // its jobs read before this process began
   };
   void Restore(const Past& past);
   // Call it after Restore, for each of the last opens in order, with the class
   // that it had.
   void Replay(uint64_t name, OpenClass open_class);
   // The same for a job that continues from a checkpoint. `known` names were
-  // opened, and `unknown` more. The job may open some of these again (see
-  // core/binding/resumed_names.h). How the epoch ends teaches nothing.
-  void Resume(absl::Span<const uint64_t> known, uint64_t unknown);
+  // opened, and `unknown` more. The job may open some of these again, and opens
+  // again what is `due` (see core/binding/resumed_names.h). How the epoch ends
+  // teaches nothing.
+  void Resume(absl::Span<const uint64_t> known, uint64_t unknown,
+              absl::Span<const uint64_t> due = {});
+  // The names that were opened last, and the reverse: takes them over from the
+  // detector that this one replaces. The job may open them once more.
+  std::vector<uint64_t> Recent() const;
+  void KeepRecent(absl::Span<const uint64_t> names);
+  // It is not known which names the job opens again. So a pass that seems to
+  // end with the last name of all may end later.
+  void DoubtStart() { start_unknown_ = true; }
+
+  // The epoch was restored in its middle, and the job that read it has not
+  // opened since. Others do not end its pass.
+  bool owner_is_unknown() const { return owner_unknown_; }
 
   // Number of names opened in this epoch, and whether `name` is one of them.
   uint64_t seen_count() const { return seen_count_; }
@@ -213,8 +230,12 @@ class EpochDetector {
   uint64_t seen_count_ = 0;
   uint64_t epoch_from_ = 0;         // position of the epoch's first open
   bool began_unexplained_ = false;  // the epoch began with rule c
+  // It is not known where the owner's passes begin. A reader of a fixed order
+  // would have opened every name for the first time just in the middle of one.
+  bool start_unknown_ = false;
 
   bool owned_ = false;
+  bool owner_unknown_ = false;
   JobId owner_;
   uint64_t owner_opens_ = 0;
   bool owner_passed_ = false;  // it ended an epoch by a pass of its own

@@ -2,7 +2,10 @@
 #include "core/epoch/open_tracker.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+
+#include "absl/container/flat_hash_set.h"
 
 namespace shufflefs {
 
@@ -134,8 +137,10 @@ OpenTracker::Seen OpenTracker::NoteOpen(const Open& open) {
   if (expects_reports_ && open.reader != 0 && job == kHiddenJob) {
     short_readers_ = true;
   }
+  const bool older =
+      detector_->owner_is_unknown() && !job_tracker_.IsYounger(job);
   seen.outcome = detector_->OnOpen(
-      EpochDetector::Open{open.name.value(), job, open.reader, open.now},
+      EpochDetector::Open{open.name.value(), job, open.reader, open.now, older},
       [&](JobId other) { return job_tracker_.Alive(other, open.now); });
   const OpenClass kind = seen.outcome.open;
   seen.fresh = kind == OpenClass::kFresh;
@@ -204,7 +209,8 @@ void OpenTracker::Restore(const Past& past) {
     for (const Past::Open& open : past.last) add(open.name);
     return;
   }
-  detector_->Restore({past.opened, past.stray, past.began_unexplained});
+  detector_->Restore(
+      {past.opened, past.stray, past.began_unexplained, past.owner_unknown});
   for (const Past::Open& open : past.last) {
     detector_->Replay(open.name, open.kind);
   }
@@ -214,13 +220,32 @@ void OpenTracker::ContinueOther() {
   if (suspicion_ != nullptr) suspicion_->Resume();
 }
 
-void OpenTracker::Resume(const std::vector<uint64_t>& names, uint64_t unknown) {
+void OpenTracker::Resume(const std::vector<uint64_t>& names, uint64_t unknown,
+                         const std::vector<uint64_t>& due) {
   unknown_ = unknown;
   if (detector_ == nullptr) return Restore({.opened = names});
   MakeDetector();
-  detector_->Resume(names, unknown);
+  detector_->Resume(names, unknown, due);
   suspicion_->Resume();
   if (shown_from_) shown_from_ = detector_->position();
+}
+
+void OpenTracker::ResumeHere(const std::vector<uint64_t>& names,
+                             uint64_t read) {
+  const std::vector<uint64_t> opened = OpenedEver();
+  const bool was_ahead = consumed() > read;
+  std::vector<uint64_t> due;
+  if (was_ahead && names.size() >= read) {
+    const absl::flat_hash_set<uint64_t> known(names.begin(), names.end());
+    std::copy_if(opened.begin(), opened.end(), std::back_inserter(due),
+                 [&](uint64_t name) { return !known.contains(name); });
+  }
+  const bool is_known = !was_ahead || !due.empty();
+  if (detector_ == nullptr) return Resume(opened, unknown_before());
+  const std::vector<uint64_t> recent = detector_->Recent();
+  Resume(opened, unknown_before(), due);
+  detector_->KeepRecent(recent);
+  if (!is_known) detector_->DoubtStart();
 }
 
 uint64_t OpenTracker::consumed() const {

@@ -174,15 +174,19 @@ class OpenTracker {
     std::vector<Open> last{};      // opens in their order
     uint64_t stray = 0;            // re-opens of unknown names
     bool began_unexplained = false;
+    bool owner_unknown = false;  // see EpochDetector::Past
   };
   void Restore(const Past& past);
   // Another run continues the epoch, so how it ends is no evidence of a split.
   void ContinueOther();
   // A job continues the epoch from a checkpoint. It had opened `names` and
-  // `unknown` other names, and may open some of them again.
-  void Resume(const std::vector<uint64_t>& names, uint64_t unknown);
-  // The same, with the names that were opened under this tracker.
-  void ResumeHere() { Resume(OpenedEver(), unknown_before()); }
+  // `unknown` other names, and may open some of them again. It opens again
+  // those of `names` that are `due`.
+  void Resume(const std::vector<uint64_t>& names, uint64_t unknown,
+              const std::vector<uint64_t>& due = {});
+  // The same, of an epoch that this tracker watched. The checkpoint is of the
+  // time when `read` names were opened, of which it knows `names`.
+  void ResumeHere(const std::vector<uint64_t>& names, uint64_t read);
 
   const Options& options() const { return options_; }
   uint64_t consumed() const;

@@ -29,6 +29,14 @@ class RecencyRing {
 
   void Push(uint64_t name, uint32_t reader, std::chrono::milliseconds now);
 
+  // Calls visit(name) for each remembered open, the oldest first.
+  template <typename Visit>
+  void ForEach(Visit&& visit) const {
+    for (uint64_t i = next_ - entries_.size(); i < next_; ++i) {
+      visit(entries_[i % capacity_].name);
+    }
+  }
+
  private:
   struct Entry {
     uint64_t name;

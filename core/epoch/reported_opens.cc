@@ -40,8 +40,9 @@ void ReportedOpens::Judge(uint64_t names, bool is_younger, OpenTracker& tracker,
       seen.suspicion == Suspicion::kUnopened) {
     seen.suspicion = Suspicion::kNone;
   }
-  // Other reasons to hold are stronger than these.
-  const bool clean = outcome.verdict == Verdict::kRebind ||
+  // Other reasons to hold are stronger than that reports come late. But if
+  // opens were lost, it is not known what the others are about.
+  const bool clean = lost || outcome.verdict == Verdict::kRebind ||
                      outcome.reason == HoldReason::kForeignJob ||
                      outcome.reason == HoldReason::kStray;
   if (!clean || !is_doubtful_) return;

@@ -72,6 +72,16 @@ std::shared_ptr<const ViewSetup> TakePending(
   return std::exchange(setup, std::exchange(pending, nullptr));
 }
 
+// The pass did end, but another family still reads. That is a reason not to
+// rebind unasked, but a switch to `next` (may be null) was asked for. A binding
+// that repeats must not hold either: it would show the same part of the samples
+// for ever. But if opens were lost, perhaps no pass has ended.
+bool MayHold(HoldReason reason, const Binding& binding, const ViewSetup* next) {
+  if (reason == HoldReason::kLost) return true;
+  return (next == nullptr || reason != HoldReason::kForeignJob) &&
+         !binding.repeats();
+}
+
 // Names that threads were told of, and have not opened yet, keep their samples.
 void KeepWalkedTo(const Binding& binding, OpenTracker& tracker,
                   std::vector<uint64_t>& keep) {
@@ -202,11 +212,7 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
                      tracker_->MaySendBack(reader);
   if (again) std::erase(keep, name.value());
   if (outcome.verdict == Verdict::kHold) {
-    // The pass did end, but another family still reads. That is a reason not to
-    // rebind unasked, but a switch was asked for. A binding that repeats must
-    // not hold either: it would show the same part of the samples for ever.
-    if ((pending_ == nullptr || outcome.reason != HoldReason::kForeignJob) &&
-        !binding_->repeats()) {
+    if (MayHold(outcome.reason, *binding_, pending_.get())) {
       Hold(outcome);
       if (reported_.expected()) live_->Reopen();
       return {.settled = tracker_->HideWalks()};

@@ -152,6 +152,11 @@ void EpochJournal::OpensAreLate() {
   writer_->Opened(opens);
 }
 
+void EpochJournal::Resumed(const OpenTracker* tracker) {
+  ForgetAgain();
+  if (tracker != nullptr) OpensAreLate();
+}
+
 void EpochJournal::ForgetAgain() {
   if (noted_again_ == 0) return;
   const bool opens_are_late = noted_again_ == kMostAgain;
@@ -241,6 +246,7 @@ OpenTracker::Past EpochJournal::PastOf(const LedgerState& state,
   };
   OpenTracker::Past past;
   past.began_unexplained = then.unexplained;
+  past.owner_unknown = true;  // it was of an earlier process
   past.stray = state.recent.untold;
   absl::flat_hash_set<uint64_t> replayed;
   noted_again_ = std::min(state.recent.untold, kMostAgain);

@@ -55,6 +55,10 @@ class EpochJournal {
   // A pass ended, but names keep what they show.
   void Held(Epoch epoch, const EpochOutcome& outcome, const Binding& binding,
             const OpenTracker* tracker);
+  // A job continues the epoch from a token, and may open again what it had
+  // opened. If the process is killed, the next one cannot tell such opens from
+  // a new pass. `tracker` is null if opens are not counted.
+  void Resumed(const OpenTracker* tracker);
   // From here on, opens of this epoch are reported late. If the process is
   // killed, the next one cannot know all of them.
   void OpensAreLate();

@@ -105,6 +105,14 @@ void GoOnWithRecords(const EpochToken& token, WholeFiles whole,
   records->GoOnFrom(*whole);
 }
 
+// The same for names. `tracker` may be null.
+void GoOnWithNames(const EpochToken& token, const ViewSetup& setup,
+                   const Binding& binding, OpenTracker* tracker) {
+  if (tracker == nullptr) return;
+  tracker->ResumeHere(NamesReadOf(token, setup, binding),
+                      token.position.value_or(tracker->consumed()));
+}
+
 std::vector<GroupedView::Pair> PairsOf(const std::vector<CarriedPair>& pairs) {
   std::vector<GroupedView::Pair> result;
   for (const CarriedPair& pair : pairs) {
@@ -283,7 +291,7 @@ bool EpochController::GoOn(LedgerState& last) {
     tracker_->Restore(journal_.PastOf(last, *binding_));
     tracker_->ContinueOther();
   }
-  // It was killed while opens were reported to it.
+  // It was killed while opens were reported to it, or after a job resumed.
   if (last.recent.untold >= kMaxLedgerNames) reported_.Lose();
   journal_.Continue(last, *binding_);
   Publish();
@@ -302,15 +310,15 @@ EpochController::Saved EpochController::Save() const {
 }
 
 bool EpochController::GoesOnWith(const EpochToken& token, WholeFiles whole) {
-  const bool goes_on = token.epoch == epoch_ &&
-                       BindsAs(token, *setup_, *binding_, records_.get()) &&
-                       !ReadMore(token, journal_, tracker_.get());
-  if (goes_on && tracker_ != nullptr) tracker_->ResumeHere();
-  if (goes_on) journal_.ForgetAgain();
-  if (goes_on) {
-    GoOnWithRecords(token, std::move(whole), *setup_, records_.get());
+  if (token.epoch != epoch_ ||
+      !BindsAs(token, *setup_, *binding_, records_.get()) ||
+      ReadMore(token, journal_, tracker_.get())) {
+    return false;
   }
-  return goes_on;
+  GoOnWithNames(token, *setup_, *binding_, tracker_.get());
+  journal_.Resumed(tracker_.get());
+  GoOnWithRecords(token, std::move(whole), *setup_, records_.get());
+  return true;
 }
 
 absl::StatusOr<EpochController::Effects> EpochController::Restore(
@@ -345,7 +353,7 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   if (tracker_ != nullptr) GoOnFrom(names, position, before.get(), *tracker_);
   RestoreContainers(state, records_.get());
   journal_.Adopt(state, *binding_);
-  if (reported_.expected() && tracker_ != nullptr) journal_.OpensAreLate();
+  journal_.Resumed(tracker_.get());
   Publish();
   return Effects{.begun = notifier_->begun(), .were_fixed = were_fixed};
 }

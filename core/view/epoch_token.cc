@@ -430,6 +430,25 @@ bool BindsAs(const EpochToken& token, const ViewSetup& setup,
   return SortedPairs(token.kept) == SortedPairs(binding.carried().pairs());
 }
 
+std::vector<uint64_t> NamesReadOf(const EpochToken& token,
+                                  const ViewSetup& setup,
+                                  const Binding& binding) {
+  std::vector<uint64_t> names;
+  if (token.reactive()) {
+    if (!token.pairs) return names;
+    for (const CarriedPair& pair : token.pairs->shown) {
+      names.push_back(pair.name);
+    }
+    return names;
+  }
+  const uint64_t samples = setup.dataset->grouping().sample_count();
+  for (const uint64_t sample : token.read) {
+    if (sample >= samples) continue;  // the token is of another source
+    names.push_back(binding.NameOfSample(SampleId(sample)).value());
+  }
+  return names;
+}
+
 bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping) {
   if (pairs.empty()) return true;
   if (LargestNumber(pairs) >= grouping.sample_count()) return false;

@@ -127,6 +127,10 @@ WholeFiles WholeFilesOf(const EpochToken& token, const ViewSetup& setup);
 // (may be null), what the token's epoch showed.
 bool BindsAs(const EpochToken& token, const ViewSetup& setup,
              const Binding& binding, const RecordEpoch* records);
+// The names that were read, as far as the token tells. REQUIRES: BindsAs.
+std::vector<uint64_t> NamesReadOf(const EpochToken& token,
+                                  const ViewSetup& setup,
+                                  const Binding& binding);
 // Returns whether all names and samples exist and each pair is of one group.
 bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping);
 

@@ -149,6 +149,54 @@ def test_a_loader_opens_again_what_it_had_read_ahead(mounts, source, folder,
     assert mount.view()["epoch"] == 1
 
 
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_job_had_read_all_before_it_died(mounts, source, folder, policy,
+                                             ends):
+    """It reads the rest again, and that is no new pass."""
+    mount = mounts(source, jobs.options(policy, "auto", folder))
+    names, seen = begin_second(mount, source, "auto")
+    token = mount.read("token")
+    rest = jobs.read(mount, names[HALF:])
+    if ends:
+        mount.kill()
+        mount.start()
+    assert mount.write_control(token, "token") is None, mount.read("error")
+    assert mount.view()["consumed"] == len(names)
+    job = jobs.Job(mount)
+    assert job.read(names[HALF:]) == rest
+    assert mount.view()["epoch"] == 1
+    expected = jobs.whole(source)
+    assert collections.Counter(seen + rest) == expected
+    for epoch in (2, 3):
+        again = job.read(jobs.order(source, epoch))
+        assert collections.Counter(again) == expected
+        assert mount.view()["epoch"] == epoch
+    job.end()
+
+
+@pytest.mark.parametrize("before, after", [(140, 190), (140, 200), (60, 120)])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_daemon_is_killed_after_a_job_went_on(mounts, source, folder,
+                                                  policy, before, after):
+    mount = mounts(source, jobs.options(policy, "auto", folder))
+    names = jobs.order(source, 0)
+    seen = jobs.read(mount, names[:before])
+    token = mount.read("token")
+    jobs.read(mount, names[before:after])
+    assert mount.write_control(token, "token") is None, mount.read("error")
+    job = jobs.Job(mount)
+    seen += job.read(names[before:before + 20])
+    mount.kill()
+    mount.start()
+    seen += job.read(names[before + 20:])
+    expected = jobs.whole(source)
+    assert collections.Counter(seen) == expected
+    for epoch in range(1, 5):
+        assert collections.Counter(job.read(names)) == expected
+    job.end()
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_job_that_does_not_skip_sees_each_sample_once(mounts, source, folder,
                                                         policy):
