@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/catalogue/file_totals.h"
 #include "core/config/value_text.h"
 #include "core/pool/read_ahead.h"
 #include "core/pool/supply.h"
@@ -43,6 +44,10 @@ std::string NotForeseen(const FactsInput& input) {
   return TooLittleMemory(input, ReadAhead::kLeastMemory);
 }
 
+bool HasSeveralNodes(const ViewConfig& config) {
+  return config.nodes && config.nodes->count > 1;
+}
+
 // Returns the key that prevents names from being bound on demand.
 std::string HeldBack(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
@@ -53,9 +58,8 @@ std::string HeldBack(const FactsInput& input) {
         entry->held_back(input.config->policy_options, input.device->device);
     if (!key.empty()) return key;
   }
-  const absl::optional<NodeShare>& nodes = input.config->nodes;
-  if (nodes && nodes->count > 1) {
-    return absl::StrCat("nodes = ", FormatNodes(nodes));
+  if (HasSeveralNodes(*input.config)) {
+    return absl::StrCat("nodes = ", FormatNodes(input.config->nodes));
   }
   return TooLittleMemory(input, Supply::kLeastMemory);
 }
@@ -65,8 +69,9 @@ std::string HeldBack(const FactsInput& input) {
 DatasetFacts FactsOf(const FactsInput& input) {
   const SubstitutionSafety& substitution_safety = *input.substitution_safety;
   DatasetFacts facts;
-  facts.files = input.catalogue->file_count();
-  facts.bytes = input.catalogue->total_bytes();
+  const FileTotals totals = TotalsBelow(*input.catalogue, input.root);
+  facts.files = totals.files;
+  facts.bytes = totals.bytes;
   facts.memory_bytes = input.machine_memory;
   facts.device = input.device->device;
   facts.speed = input.device->speed();
@@ -82,6 +87,7 @@ DatasetFacts FactsOf(const FactsInput& input) {
     facts.record_bytes = input.containers->total_bytes();
   }
   facts.record_memory = input.view_memory;
+  facts.several_nodes = input.has_peers || HasSeveralNodes(*input.config);
   facts.options = input.config->policy_options;
   facts.passes_are_seen = input.open != OpenMode::kUnseen ||
                           input.config->epoch_advance != Advance::kAuto;

@@ -19,12 +19,14 @@ namespace shufflefs {
 
 struct FactsInput {
   const Catalogue* catalogue = nullptr;
+  DirId root{0};  // of the view
   const Grouping* grouping = nullptr;
   const SubstitutionSafety* substitution_safety = nullptr;
   const DeviceProbe* device = nullptr;
   const ViewConfig* config = nullptr;
   PolicyTable policies;
   OpenMode open = OpenMode::kAuto;
+  bool has_peers = false;
   const ContainerSet* containers = nullptr;  // null: there are none
   uint64_t machine_memory = 0;               // bytes; 0 = not known
   uint64_t view_memory = 0;  // bytes that `memory` gives the view

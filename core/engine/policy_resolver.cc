@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
+#include "core/catalogue/file_totals.h"
 #include "core/engine/dataset_facts.h"
 #include "core/engine/records_maker.h"
 #include "core/engine/supply_maker.h"
@@ -28,13 +29,17 @@ absl::StatusOr<AutoChoice> Choose(const ResolverParts& parts,
                    config, here));
   FactsInput input;
   input.catalogue = &dataset.catalogue();
+  input.root = dataset.root();
   input.grouping = &dataset.grouping();
   input.substitution_safety = &dataset.substitution_safety();
   input.device = &probe;
   input.config = &config;
   input.policies = parts.policies.table;
   input.containers = containers.get();
-  if (parts.config != nullptr) input.open = parts.config->open;
+  if (parts.config != nullptr) {
+    input.open = parts.config->open;
+    input.has_peers = !parts.config->peers.members.empty();
+  }
   input.machine_memory = MachineMemoryBytes();
   input.view_memory =
       MemoryOfAView(parts.config != nullptr ? *parts.config : MountConfig(),
@@ -60,20 +65,6 @@ uint64_t SampleBytes(const Dataset& dataset) {
   return bytes;
 }
 
-uint64_t FileBytes(const Dataset& dataset) {
-  const Catalogue& catalogue = dataset.catalogue();
-  const uint32_t end = catalogue.entries_end(dataset.root()).value();
-  uint64_t bytes = 0;
-  for (uint32_t e = catalogue.first_entry(dataset.root()).value(); e < end;
-       ++e) {
-    const EntryId entry(e);
-    if (catalogue.kind(entry) == EntryKind::kFile) {
-      bytes += catalogue.attributes(entry).size;
-    }
-  }
-  return bytes;
-}
-
 absl::StatusOr<std::unique_ptr<const Policy>> MakeFor(
     const ResolverParts& parts, absl::string_view name,
     const ViewConfig& config, const Dataset& dataset) {
@@ -89,7 +80,7 @@ absl::StatusOr<std::unique_ptr<const Policy>> MakeFor(
   view.moves = dataset.moves();
   view.samples = dataset.grouping().sample_count();
   view.sample_bytes = SampleBytes(dataset);
-  view.file_bytes = FileBytes(dataset);
+  view.file_bytes = TotalsBelow(dataset.catalogue(), dataset.root()).bytes;
   view.tier_bytes = TierMaker::CapacityOf(*parts.config, config, policies);
   view.record_bytes = TierMaker::BytesOfRecords(view.tier_bytes);
   return MakePolicy(policies, name, options, &view);

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
+#include "core/catalogue/file_totals.h"
 #include "core/policy/policy_entry.h"
 #include "core/pool/chunk_map.h"
 #include "core/pool/file_source.h"
@@ -292,7 +293,8 @@ SupplyFactory::MakeSamplerPrefetcher(const PrefetchFacet& requests,
 absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
     std::shared_ptr<const Dataset> dataset) {
   // If all fits into memory, the kernel keeps what was read once.
-  if (dataset->catalogue().total_bytes() <= MachineMemoryBytes()) {
+  if (TotalsBelow(dataset->catalogue(), dataset->root()).bytes <=
+      MachineMemoryBytes()) {
     return nullptr;
   }
   ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,

@@ -84,8 +84,10 @@ std::string Ledger::PolicyUnderWay(absl::string_view view_path,
   const auto it = last_.find(view_path);
   if (it == last_.end()) return "";
   const LedgerState& state = it->second;
+  // Of containers it is known which were read, and not when all were.
   const bool in_the_middle =
-      state.consumed.size() > 0 && state.consumed.size() < state.begin.names;
+      !state.containers.empty() ||
+      (state.consumed.size() > 0 && state.consumed.size() < state.begin.names);
   if (!in_the_middle || state.begin.fingerprint != fingerprint) return "";
   return state.begin.policy;
 }

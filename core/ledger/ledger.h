@@ -66,8 +66,8 @@ class Ledger {
 
   // The policy of the unfinished epoch that a view had when the ledger was
   // opened, over the dataset with this fingerprint. Unfinished: some of its
-  // samples were consumed, but not all. "" if there is none, or after
-  // TakeLastState.
+  // samples were consumed, but not all, or some containers were read. "" if
+  // there is none, or after TakeLastState.
   std::string PolicyUnderWay(absl::string_view view_path,
                              uint64_t fingerprint) const;
 

@@ -200,6 +200,9 @@ struct DatasetFacts {
   uint64_t record_bytes = 0;   // of all of them
   uint64_t record_memory = 0;  // bytes that the view gets from `memory`
   PolicyOptions options;       // the view's policy options
+  // The job spans several, as it was configured. Each of them chooses by its own
+  // memory and device, and nobody compares what records they show.
+  bool several_nodes = false;
   // Passes are seen, or opens do not advance epochs.
   bool passes_are_seen = true;
   // A key that excludes binding names on demand, such as "layout = ranked". ""

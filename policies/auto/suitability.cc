@@ -180,7 +180,8 @@ std::string ForBrand(const DatasetFacts& facts) {
 
 // Returns whether most of it is containers whose records may be shuffled.
 bool RecordsMayMove(const DatasetFacts& facts) {
-  return IsMostlyContainers(facts) && facts.passes_are_seen;
+  return IsMostlyContainers(facts) && facts.passes_are_seen &&
+         !facts.several_nodes;
 }
 
 // For the current and next windows of two readers, and one more.
@@ -225,6 +226,10 @@ std::string AgainstRecords(const DatasetFacts& facts) {
   if (facts.record_files == 0 || FitsInMemory(facts)) return "";
   if (!facts.passes_are_seen) {
     return "; records stay where they are because of open = unseen";
+  }
+  if (facts.several_nodes) {
+    return "; records stay where they are, because another node might choose "
+           "otherwise: -o policy=reimu, on all nodes, shuffles them";
   }
   if (IsSlow(facts.device) && facts.record_memory < MemoryOfBlocks(facts)) {
     const RecordBlocks blocks = ReimuBlocks(facts.options);

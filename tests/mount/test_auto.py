@@ -135,6 +135,14 @@ def test_what_leaves_no_room_for_it_keeps_it_native(mounts, table, monkeypatch,
     assert words is None or words in view["why"]
 
 
+def test_what_lies_beside_a_view_does_not_count(mounts, table, monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "nas")
+    view = mounts(table, {"path": "images"}).view()
+    assert view["policy"] == "native"
+    for words in ("1200 files", "fits in memory"):
+        assert words in view["why"]
+
+
 @pytest.fixture
 def shards(folder):
     """Two shards, of which a sparse file beside them makes a set that is larger
@@ -178,6 +186,29 @@ def test_large_containers_are_shuffled(mounts, shards, monkeypatch, device,
     assert small.view()["policy"] == "native"
     assert ((small.path / "a.tfrecord").read_bytes()
             == (shards / "a.tfrecord").read_bytes())
+
+
+def test_records_of_several_nodes_need_a_named_policy(mounts, shards,
+                                                      monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "hdd")
+    view = mounts(shards, {"memory": "512MiB", "nodes": "1/2"}).view()
+    assert view["policy"] == "native"
+    assert "another node might choose otherwise" in view["why"]
+
+
+def test_records_go_on_whatever_is_measured(mounts, shards, monkeypatch):
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "hdd")
+    mount = mounts(shards, {"memory": "512MiB"})
+    assert mount.view()["policy"] == "reimu"
+    (mount.path / "a.tfrecord").read_bytes()
+    shown = (mount.control_dir / "epoch/0/tree/b.tfrecord").read_bytes()
+    mount.kill()
+    monkeypatch.setenv("SHUFFLEFS_DEVICE", "flash")
+    mount.start()
+    view = mount.view()
+    assert (view["policy"], view["epoch"]) == ("reimu", 0)
+    assert "for its epoch is not finished" in view["why"]
+    assert (mount.path / "b.tfrecord").read_bytes() == shown
 
 
 def test_a_restart_goes_on_whatever_is_measured(mounts, source, monkeypatch):

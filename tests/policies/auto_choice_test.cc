@@ -271,6 +271,9 @@ TEST(AutoChoiceTest, RecordsStayUnlessAllSpeaksForThem) {
   facts.passes_are_seen = false;
   ExpectNative(facts, "because of open = unseen");
   facts = Shards();
+  facts.several_nodes = true;
+  ExpectNative(facts, "another node might choose otherwise");
+  facts = Shards();
   facts.record_memory = 319 << 20;
   ExpectNative(facts,
                "not reimu for its records: 64 blocks of 1.0 MiB need 320.0 MiB "
