@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "core/engine/state_dir.h"
 #include "mount-tools/config/mount_places.h"
 #include "mount-tools/config/option_values.h"
@@ -33,8 +34,8 @@ using option_values::kMinMemory;
 constexpr int kWrongUsage = 2;
 
 int Fail(const absl::Status& status) {
-  const std::string line =
-      absl::StrCat("shufflefs: ", WithNextOfErrno(status).message(), "\n");
+  const std::string line = absl::StrCat(
+      "shufflefs: ", ShownLines(WithNextOfErrno(status).message()), "\n");
   std::fputs(line.c_str(), stderr);
   return absl::IsInvalidArgument(status) ? kWrongUsage : 1;
 }

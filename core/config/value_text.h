@@ -58,9 +58,11 @@ inline std::string Counted(uint64_t count, absl::string_view one,
                            absl::string_view many) {
   return absl::StrCat(HumanCount(count), " ", count == 1 ? one : many);
 }
-// A path for a terminal. Names may contain anything, so control characters are
-// escaped.
+// A path for a terminal. Names may contain anything, so `?` stands for each
+// control character.
 std::string ShownPath(absl::string_view path);
+// The same of a text that has lines and tabs of its own.
+std::string ShownLines(absl::string_view text);
 // Clears the terminal's line, so that a line of progress replaces the last.
 inline constexpr char kClearLine[] = "\r\x1b[K";
 

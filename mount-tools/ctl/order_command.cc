@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "mount-tools/ctl/check/order_line.h"
 #include "mount-tools/ctl/mount_client.h"
 
@@ -28,9 +29,14 @@ class OrderCommand : public Command {
   absl::Status Run(const CommandContext& context) override {
     ASSIGN_OR_RETURN(const MountClient mount,
                      MountClient::Find(choice_, context.cwd));
-    if (!json_) return mount.Copy("order", *context.out);
+    // Programs need the bytes of names; a terminal must not.
+    if (!json_ && !context.out_terminal) {
+      return mount.Copy("order", *context.out);
+    }
     ASSIGN_OR_RETURN(const std::string order, mount.Read("order"));
-    return PrintOrderJson(order, *context.out);
+    if (json_) return PrintOrderJson(order, *context.out);
+    *context.out << ShownLines(order);
+    return absl::OkStatus();
   }
 
  private:

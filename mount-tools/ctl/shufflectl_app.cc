@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "mount-tools/config/nearest_word.h"
 #include "mount-tools/config/paths.h"
 
@@ -44,7 +45,8 @@ class WrappedHelp : public CLI::Formatter {
 // `command` is null if none was recognised.
 int Fail(const absl::Status& status, const Command* command,
          const CommandContext& context) {
-  *context.err << "shufflectl: " << WithNextOfErrno(status).message() << "\n";
+  *context.err << "shufflectl: "
+               << ShownLines(WithNextOfErrno(status).message()) << "\n";
   if (command != nullptr) return command->ExitStatus(status);
   return absl::IsInvalidArgument(status) ? kWrongUsage : 1;
 }

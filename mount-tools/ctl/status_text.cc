@@ -229,6 +229,13 @@ std::string OpensLines(const Json& status) {
   return text;
 }
 
+// All texts of a status as ShownPath.
+void MakeShown(Json& json) {
+  if (json.is_string()) json = ShownPath(json.get<std::string>());
+  if (!json.is_structured()) return;
+  for (Json& each : json) MakeShown(each);
+}
+
 // One line for each selected view.
 template <typename Line>
 absl::StatusOr<std::string> LineEach(absl::string_view text,
@@ -249,7 +256,8 @@ absl::StatusOr<std::string> LineEach(absl::string_view text,
 }  // namespace
 
 absl::StatusOr<std::string> StatusText(absl::string_view json) {
-  ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
+  ASSIGN_OR_RETURN(Json status, ParseStatus(json));
+  MakeShown(status);
   std::string text;
   for (const Json& view : status["views"]) {
     if (view.is_object()) absl::StrAppend(&text, ViewText(view));
@@ -285,7 +293,8 @@ absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json) {
 
 absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view) {
-  return LineEach(json, view, [](const Json& found) {
+  return LineEach(json, view, [](Json found) {
+    MakeShown(found);
     const std::string next = TextOf(found, "next_policy");
     return absl::StrCat(
         TextOf(found, "name"), "  ", TextOf(found, "policy"), "  ",

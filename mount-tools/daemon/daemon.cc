@@ -22,6 +22,7 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "core/config/value_text.h"
 #include "core/engine/engine.h"
 #include "core/engine/state_dir.h"
 #include "core/peers/peer_module.h"
@@ -455,10 +456,8 @@ void LeaveNoDeadMount(const MountConfig& config) {
 }
 
 int Complain(const absl::Status& status) {
-  const absl::Status complete = WithNextOfErrno(status);
-  const absl::string_view text = complete.message();
-  fprintf(stderr, "shufflefs: %.*s\n", static_cast<int>(text.size()),
-          text.data());
+  const std::string text = ShownLines(WithNextOfErrno(status).message());
+  fprintf(stderr, "shufflefs: %s\n", text.c_str());
   return 1;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 
 namespace shufflefs {
 
@@ -46,7 +47,7 @@ int ReadyPipe::AwaitChild(absl::FunctionRef<void()> died) {
   fprintf(stderr, "shufflefs: %s\n",
           word.empty() ? "the daemon died before it could mount; run it with "
                          "-f to see why"
-                       : word.c_str() + 1);
+                       : ShownLines(word.substr(1)).c_str());
   return 1;
 }
 

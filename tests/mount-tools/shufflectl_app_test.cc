@@ -70,6 +70,13 @@ TEST(ShufflectlApp, Version) {
   EXPECT_THAT(result.out, ::testing::MatchesRegex("shufflectl [0-9.]+\n"));
 }
 
+TEST(ShufflectlApp, AnErrorCannotWriteToTheTerminal) {
+  const AppResult result = Ctl({"status", "/no\x1b[2J\a\x7f"});
+  EXPECT_NE(result.code, 0);
+  EXPECT_EQ(result.err.find_first_of("\x1b\a\x7f"), std::string::npos);
+  EXPECT_THAT(result.err, HasSubstr("/no?[2J??"));
+}
+
 TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{}, "shufflectl: no command; see shufflectl --help\n"},

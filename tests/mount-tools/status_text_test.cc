@@ -185,5 +185,17 @@ TEST(StatusText, OtherKindsOfValuesAreLeftOut) {
   EXPECT_THAT(*text, ::testing::HasSubstr("1 warning"));
 }
 
+TEST(StatusTextTest, NamesCannotWriteToTheTerminal) {
+  const std::string status =
+      "{\"views\": [{\"name\": \"a\\u001b[2J\", \"policy\": \"lirs\", "
+      "\"warnings\": [\"x\\u001b[31m\\nroot  native\"]}], "
+      "\"warnings\": [\"y\\u0007\\nz\"]}";
+  const std::string text = *StatusText(status);
+  EXPECT_EQ(text.find_first_of("\x1b\a"), std::string::npos);
+  EXPECT_EQ(text.find("\nroot"), std::string::npos);
+  EXPECT_THAT(text, testing::HasSubstr("  warning: x?[31m?root  native\n"));
+  EXPECT_THAT(*EpochText(status, ""), testing::HasSubstr("a?[2J  lirs"));
+}
+
 }  // namespace
 }  // namespace shufflefs
