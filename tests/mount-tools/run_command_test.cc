@@ -130,6 +130,31 @@ TEST(PassedSignalsTest, ASignalEndsTheWaiting) {
   EXPECT_EQ(kill(*child, 0), -1);
 }
 
+TEST(PassedSignalsTest, ASignalThatTellsSomethingWaitsForTheProgram) {
+  const PassedSignals signals;
+  int came = 0;
+  auto child = signals.Start({"sh", "-c", "exit 6"}, {.apart = true});
+  ASSERT_TRUE(child.ok());
+  raise(SIGUSR1);
+  EXPECT_EQ(signals.AwaitUnless(*child, came), 6);
+  EXPECT_EQ(signals.Came(), 0);
+  child = signals.Start({"sleep", "1000"}, {});
+  ASSERT_TRUE(child.ok());
+  EXPECT_EQ(signals.AwaitAndPass(*child), 128 + SIGUSR1);
+}
+
+// As nohup does.
+TEST(PassedSignalsTest, WhatIsIgnoredStaysIgnored) {
+  const auto before = signal(SIGHUP, SIG_IGN);
+  {
+    const PassedSignals signals;
+    raise(SIGHUP);
+    EXPECT_EQ(signals.Came(), 0);
+  }
+  EXPECT_EQ(Status("kill -HUP $$; exit 7"), 7);
+  signal(SIGHUP, before);
+}
+
 TEST(PassedSignalsTest, ASignalCanBeAskedFor) {
   const PassedSignals signals;
   EXPECT_EQ(signals.Came(), 0);

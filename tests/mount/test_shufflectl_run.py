@@ -120,7 +120,8 @@ def test_failures_of_run_itself(runner, folder):
 
 # [S-3.12n] shufflectl run passes signals on to its command, and exits as the
 # command does.
-@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT"])
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2",
+                                  "ALRM", "XCPU"])
 def test_signals_are_passed_on(runner, name):
     running = runner.start("sh", "-c", TRAP.format(name))
     assert running.stdout.readline() == "ready\n"

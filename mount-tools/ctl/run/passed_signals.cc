@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <initializer_list>
 
 #include "absl/types/optional.h"
 #include "core/base/status.h"
@@ -26,15 +27,28 @@ absl::optional<int> Ended(pid_t child) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+// Those that our parent ignores stay ignored, here and in the command: so does
+// nohup with SIGHUP.
+sigset_t NotIgnored(std::initializer_list<int> numbers) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : numbers) {
+    struct sigaction now;
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
+      sigaddset(&set, number);
+    }
+  }
+  return set;
+}
+
 }  // namespace
 
 PassedSignals::PassedSignals() {
   // If our parent ignores it, the end of a child would not be reported.
   signal(SIGCHLD, SIG_DFL);
-  sigemptyset(&signals_);
-  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) {
-    sigaddset(&signals_, each);
-  }
+  ending_ = NotIgnored({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD});
+  signals_ = NotIgnored({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGUSR1,
+                         SIGUSR2, SIGALRM, SIGPIPE, SIGXCPU, SIGPWR});
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
 }
 
@@ -47,7 +61,7 @@ void PassedSignals::Restore() const {
 int PassedSignals::Came() const {
   const timespec at_once = {0, 0};
   for (;;) {
-    const int number = sigtimedwait(&signals_, nullptr, &at_once);
+    const int number = sigtimedwait(&ending_, nullptr, &at_once);
     if (number <= 0) return 0;
     if (number != SIGCHLD) return number;
   }
@@ -94,7 +108,7 @@ int PassedSignals::AwaitAndPass(pid_t child) const {
 int PassedSignals::AwaitUnless(pid_t child, int& came) const {
   for (;;) {
     if (const absl::optional<int> status = Ended(child)) return *status;
-    const int number = sigwaitinfo(&signals_, nullptr);
+    const int number = sigwaitinfo(&ending_, nullptr);
     if (number <= 0 || number == SIGCHLD) continue;
     came = number;
     kill(child, SIGKILL);

@@ -13,8 +13,10 @@
 
 namespace shufflefs {
 
-// While it lives, SIGINT, SIGTERM, SIGHUP and SIGQUIT wait on this thread until
-// a method takes them. REQUIRES: no other thread, one object at a time.
+// While it lives, signals that others send to end a process, or to tell it
+// something (SIGUSR1, …), wait on this thread until a method takes them. Those
+// that were ignored before stay so. REQUIRES: no other thread, one object at a
+// time.
 class PassedSignals {
  public:
   PassedSignals();
@@ -31,7 +33,7 @@ class PassedSignals {
   absl::StatusOr<pid_t> Start(const std::vector<std::string>& words,
                               const How& how) const;
 
-  // A signal that has come and was not taken. 0 if there is none.
+  // A signal that has come to end us and was not taken. 0 if there is none.
   int Came() const;
   // Lets the signals through again, in a child that does not exec.
   void Restore() const;
@@ -42,12 +44,14 @@ class PassedSignals {
   // it.
   int AwaitAndPass(pid_t child) const;
 
-  // Waits for the end of `child`, and kills it if a signal comes. Returns its
-  // exit status, or 128+n for that signal, which `came` then holds.
+  // Waits for the end of `child`, and kills it if a signal comes to end us.
+  // Returns its exit status, or 128+n for that signal, which `came` then holds.
+  // Others wait for AwaitAndPass.
   int AwaitUnless(pid_t child, int& came) const;
 
  private:
-  sigset_t signals_;  // with SIGCHLD
+  sigset_t ending_;   // those that end us, and SIGCHLD
+  sigset_t signals_;  // all of them
   sigset_t before_;
 };
 
