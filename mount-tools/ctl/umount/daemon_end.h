@@ -29,7 +29,7 @@ class DaemonEnd {
   bool Await(std::chrono::steady_clock::time_point until);
 
  private:
-  bool LockIsFree() const;
+  bool LockIsFree(std::chrono::milliseconds wait) const;
 
   std::string state_;  // "" if the daemon did not answer
   UniqueFd process_;   // of the daemon, if it is visible
