@@ -165,6 +165,7 @@ EpochController::EpochController(Parts parts, EpochJournal journal,
     if (Resume(*last)) return;
     setup_ = std::exchange(pending_, nullptr);
   }
+  if (last) journal_.Drop(*last, *setup_);
   Begin(Boundary{setup_->config.epoch_start, {}, ""});
   if (parts.read_before != ReadBefore::kNothing) live_->NoteOpen();
 }

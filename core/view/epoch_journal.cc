@@ -63,6 +63,19 @@ void LogRefusal(const absl::Status& taken) {
       absl::StrCat("ledger: ", taken.message(), "; samples are counted anew"));
 }
 
+// How much of an epoch was read. "" if nothing was, or all.
+std::string ReadOf(const LedgerState& state) {
+  const uint64_t samples =
+      state.begin.reactive ? state.bound_consumed : state.consumed.size();
+  if (samples >= state.begin.names && samples > 0) return "";
+  if (samples > 0) {
+    return absl::StrCat(samples, " of ", state.begin.names, " samples");
+  }
+  return state.containers.empty()
+             ? ""
+             : absl::StrCat(state.containers.size(), " containers");
+}
+
 }  // namespace
 
 EpochJournal::EpochJournal(uint32_t id, Ledger* ledger)
@@ -92,6 +105,18 @@ RecordNotes EpochJournal::NoterOfContainers(Epoch binding) const {
     writer->NoteContainers(read);
   };
   return notes;
+}
+
+void EpochJournal::Drop(const LedgerState& last, const ViewSetup& now) {
+  const std::string read = ReadOf(last);
+  if (read.empty()) return;
+  const uint64_t fingerprint = now.dataset->catalogue().samples_fingerprint();
+  dropped_ = absl::StrCat(
+      "epoch ", last.begin.epoch.value(), ", of which ", read,
+      " were read, does not go on, because ",
+      last.begin.fingerprint == fingerprint ? "keys have" : "the dataset has",
+      " changed; epoch ", now.config.epoch_start.value(), " begins");
+  Log(LogLevel::kWarning, dropped_);
 }
 
 absl::optional<LedgerState> EpochJournal::TakeLast(const std::string& path) {
@@ -129,6 +154,7 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
 void EpochJournal::Begun(const LedgerEpoch& record, const Binding& binding,
                          const OpenTracker* tracker) {
   noted_again_ = 0;
+  if (std::exchange(has_begun_, true)) dropped_.clear();
   writer_->BeginEpoch(record, Seen(binding, tracker));
 }
 
@@ -180,7 +206,10 @@ void EpochJournal::Consumed(const Binding& binding, SampleId name) {
   }
 }
 
-std::string EpochJournal::Warning() const { return writer_->Warning(); }
+std::string EpochJournal::Warning() const {
+  const std::string warning = writer_->Warning();
+  return warning.empty() ? dropped_ : warning;
+}
 
 // The opens that showed that the new epoch had begun belong to it.
 std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,

@@ -41,6 +41,9 @@ class EpochJournal {
   // The last state of the ledger for the view at `path`. Only the first call
   // returns it.
   absl::optional<LedgerState> TakeLast(const std::string& path);
+  // The view cannot go on with that epoch. If it was read in part, a line of
+  // the log says so, and Warning until the second epoch begins.
+  void Drop(const LedgerState& last, const ViewSetup& now);
   // The record that begins an epoch. `records` is null if no records are
   // shuffled.
   LedgerEpoch Record(const ViewSetup& setup, const Binding& binding,
@@ -83,7 +86,8 @@ class EpochJournal {
   // The opens that `state` records.
   OpenTracker::Past PastOf(const LedgerState& state, const Binding& binding);
 
-  // What the ledger still lacks, for status, or "".
+  // What the ledger still lacks, or which epoch it had in vain, for status. Or
+  // "".
   std::string Warning() const;
 
   // The pairs that a reactive epoch showed since it began or was held.
@@ -108,7 +112,9 @@ class EpochJournal {
   std::shared_ptr<LedgerWriter> writer_;
   uint64_t noted_again_ = 0;  // non-first opens noted in this epoch
   ShownPairs shown_;
-  std::string served_;  // counts of a setup that ended, or ""
+  std::string served_;   // counts of a setup that ended, or ""
+  std::string dropped_;  // a warning, or ""
+  bool has_begun_ = false;
 };
 
 }  // namespace shufflefs

@@ -2,6 +2,7 @@
 // What an epoch is not resumed over: other groups, or other places of files.
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/view/view.h"
 #include "gmock/gmock.h"
@@ -54,6 +55,28 @@ TEST(DatasetChangesTest, AnEpochOfOtherGroupsIsNotResumed) {
       const EntryId shown = OpenName(*view, name, now);
       EXPECT_EQ(grouping.place(name)->group, grouping.place(shown)->group);
       opened.insert(name);
+    }
+  }
+}
+
+TEST(DatasetChangesTest, AnEpochThatDoesNotGoOnIsSpokenOf) {
+  Folds folds;
+  for (const size_t first : {3, 3, 7}) {
+    folds.Write(first);
+    auto ledger = Ledger::Open(folds.beside.At("ledger"), {});
+    ASSERT_TRUE(ledger.ok()) << ledger.status();
+    const auto view = folds.fixture.MakeView(folds.config, ledger->get());
+    const std::vector<std::string> warnings = view->EpochStatus().warnings;
+    EXPECT_EQ(warnings.size(), first == 7 ? 1u : 0u);
+    if (first == 7) {
+      EXPECT_THAT(warnings[0],
+                  HasSubstr("epoch 0, of which 2 of 40 samples were "
+                            "read, does not go on, because keys have "
+                            "changed; epoch 0 begins"));
+    }
+    milliseconds now(1);
+    for (const size_t name : {0, 1}) {
+      OpenName(*view, folds.fixture.Files()[name], now);
     }
   }
 }
