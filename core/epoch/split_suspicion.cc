@@ -33,6 +33,8 @@ absl::string_view SuspicionText(Suspicion suspicion) {
       return "readers of other names followed readers that had ended";
     case Suspicion::kSameEnd:
       return "epochs end in the same names";
+    case Suspicion::kEarlier:
+      return "an earlier run suspected one, and its epoch goes on";
   }
   return "";
 }

@@ -36,6 +36,7 @@ enum class Suspicion : uint8_t {
   kUnopened,         // over 2 % of the names were never opened
   kDisjointReaders,  // one set of readers ended, another read other names
   kSameEnd,          // two epochs end in the same names
+  kEarlier,          // an earlier run found one of these
 };
 // A clause for status.warnings, after "client-side split suspected: ".
 absl::string_view SuspicionText(Suspicion suspicion);

@@ -281,6 +281,7 @@ bool EpochController::GoOn(LedgerState& last) {
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
   RestoreContainers(last, records_.get());
   sharing_ = SharingOf(*setup_, {}, then.binding);
+  if (pending_ == nullptr) guard_.GoOn(then, *setup_);
   epoch_ = then.epoch;
   from_ledger_ = true;
   // Without opens it is not known whether something was read. If in doubt, it

@@ -31,6 +31,15 @@ void SubstitutionGuard::Suspect(Suspicion suspicion) {
   Log(LogLevel::kWarning, absl::StrCat(view_, ": ", suspected_));
 }
 
+void SubstitutionGuard::GoOn(const LedgerEpoch& then, const ViewSetup& setup) {
+  const bool waited = then.read_before != ReadBefore::kNothing;
+  // Under policies that bind on demand it may also be because of several nodes,
+  // which the next open shows again.
+  const bool is_plain =
+      setup.rebinds() && setup.shared == nullptr && !setup.binds_on_demand();
+  if (then.identity && !waited && is_plain) Suspect(Suspicion::kEarlier);
+}
+
 bool SubstitutionGuard::NodesUnclear(const ViewSetup& setup) const {
   return !several_nodes_.empty() && setup.binds_on_demand() &&
          !setup.config.nodes && setup.shared == nullptr;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/epoch/split_suspicion.h"
+#include "core/ledger/ledger_format.h"
 #include "core/readers/job_nodes.h"
 #include "core/view/view_setup.h"
 
@@ -27,6 +28,9 @@ class SubstitutionGuard {
 
   // Only the first suspicion counts.
   void Suspect(Suspicion suspicion);
+  // An epoch of an earlier run goes on. If names kept their samples in it, that
+  // run may have suspected a split.
+  void GoOn(const LedgerEpoch& then, const ViewSetup& setup);
   // Checks whether the reader's job spans several nodes. Returns true if so, if
   // `setup` is affected, and if this was not known before. May read /proc.
   bool LearnNodes(const ViewSetup& setup, uint32_t reader,

@@ -23,6 +23,13 @@ def test_names_that_are_never_opened_suspend_substitution(mounts, folder):
     mount.next_epoch()
     assert mount.view()["substitute"] == "never"
     assert trees.contents(mount.path) == files
+    # A restart does not forget it.
+    mount.kill()
+    mount.start()
+    assert "client-side split suspected" in str(mount.view()["warnings"])
+    for _ in range(2):
+        mount.next_epoch()
+        assert trees.contents(mount.path) == files
 
 
 # [S-3.6b] A job that reads every name is not suspected.
