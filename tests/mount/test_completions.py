@@ -36,6 +36,17 @@ def bash(line, folder):
     return harness.run(["bash", "-c", script], env=environment(folder)).stdout
 
 
+def bash_quotes(line, folder):
+    """Whether readline is told that these are names, which it then quotes."""
+    words = " ".join(f"'{word}'" for word in line.split(" "))
+    script = (f". {COMPLETIONS / 'shufflectl'}\n"
+              'compopt() { printf "%s" "$*"; }\n'
+              f"COMP_WORDS=({words})\nCOMP_CWORD={line.count(' ')}\n"
+              f"COMP_LINE='{line}'\nCOMP_POINT={len(line)}\n_shufflectl\n")
+    done = harness.run(["bash", "-c", script], env=environment(folder))
+    return done.stdout == "-o filenames"
+
+
 def fish(line, folder):
     script = (f"source {COMPLETIONS / 'shufflefs.fish'}; "
               f"source {COMPLETIONS / 'shufflectl.fish'}; complete -C '{line}'")
@@ -197,3 +208,11 @@ def test_odd_mount_points(mounts, folder):
                             cwd=folder).stdout.splitlines()
         assert set(words) == expected
     assert not list(folder.rglob("pwned")) and not os.path.exists("pwned")
+
+
+@pytest.mark.parametrize("line", [
+    "run --config ", "verify --with ", "umount --state ", "token --save ",
+    "token --restore ", "doctor -o "])
+def test_bash_quotes_the_names_of_files(folder, line):
+    (folder / "a $(touch b)").mkdir()
+    assert bash_quotes(f"shufflectl {line}{folder}/", folder)
