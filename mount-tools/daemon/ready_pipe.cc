@@ -2,8 +2,12 @@
 #include "mount-tools/daemon/ready_pipe.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <string>
@@ -14,6 +18,44 @@
 #include "core/config/value_text.h"
 
 namespace shufflefs {
+namespace {
+
+// What `child` writes until it closes its end. Ctrl-C and SIGTERM are passed on
+// to it, as the one of them that `came`. A second one ends this process at
+// once: the child may wait for a source that hangs.
+std::string Hear(int from, pid_t child, int& came) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction now;
+    const bool ignored =
+        sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+    if (!ignored) sigaddset(&signals, number);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const UniqueFd arrived(signalfd(-1, &signals, SFD_CLOEXEC));
+  std::string word;
+  for (;;) {
+    std::array<pollfd, 2> ready{
+        {{from, POLLIN, 0}, {arrived.get(), POLLIN, 0}}};
+    if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return word;
+    signalfd_siginfo signal;
+    if ((ready[1].revents & POLLIN) != 0 &&
+        read(arrived.get(), &signal, sizeof(signal)) == sizeof(signal)) {
+      if (came != 0) _exit(128 + came);
+      came = static_cast<int>(signal.ssi_signo);
+      kill(child, SIGTERM);
+    }
+    if ((ready[0].revents & (POLLIN | POLLHUP)) == 0) continue;
+    char buffer[512];
+    const ssize_t n = read(from, buffer, sizeof(buffer));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return word;
+    word.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<ReadyPipe::Side> ReadyPipe::Fork() {
   MutexLock lock(mu_);
@@ -21,9 +63,9 @@ absl::StatusOr<ReadyPipe::Side> ReadyPipe::Fork() {
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
   read_ = UniqueFd(ends[0]);
   write_ = UniqueFd(ends[1]);
-  const pid_t child = fork();
-  if (child < 0) return ErrnoStatus(errno, "fork");
-  if (child > 0) {
+  child_ = fork();
+  if (child_ < 0) return ErrnoStatus(errno, "fork");
+  if (child_ > 0) {
     write_.reset();
     return Side::kParent;
   }
@@ -34,16 +76,14 @@ absl::StatusOr<ReadyPipe::Side> ReadyPipe::Fork() {
 
 int ReadyPipe::AwaitChild(absl::FunctionRef<void()> died) {
   MutexLock lock(mu_);
-  std::string word;
-  char buffer[512];
-  for (;;) {
-    const ssize_t n = read(read_.get(), buffer, sizeof(buffer));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    word.append(buffer, n);
-  }
-  if (word == "+") return 0;
+  int came = 0;
+  const std::string word = Hear(read_.get(), child_, came);
+  if (word == "+" && came == 0) return 0;
   if (word.empty()) died();
+  if (came != 0) {
+    fprintf(stderr, "shufflefs: interrupted; nothing is mounted\n");
+    return 128 + came;
+  }
   fprintf(stderr, "shufflefs: %s\n",
           word.empty() ? "the daemon died before it could mount; run it with "
                          "-f to see why"

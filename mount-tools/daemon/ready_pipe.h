@@ -5,6 +5,8 @@
 #ifndef SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_
 #define SHUFFLEFS_MOUNT_TOOLS_DAEMON_READY_PIPE_H_
 
+#include <sys/types.h>
+
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -29,7 +31,8 @@ class ReadyPipe {
   absl::StatusOr<Side> Fork();
   // In the parent: blocks until the child reports. Returns the exit status: 0,
   // or 1 after the child's line on stderr. Calls `died` before that line if the
-  // child ended without a report.
+  // child ended without a report. Ctrl-C and SIGTERM end the child, too; then
+  // the status is 128 and the signal.
   int AwaitChild(absl::FunctionRef<void()> died);
   void Succeed();
   void Fail(absl::string_view why);
@@ -38,6 +41,7 @@ class ReadyPipe {
   void Finish(char code, absl::string_view text);
 
   const LogOptions log_;
+  pid_t child_ = 0;  // constant after Fork
   Mutex mu_;
   UniqueFd read_ ABSL_GUARDED_BY(mu_);
   UniqueFd write_ ABSL_GUARDED_BY(mu_);

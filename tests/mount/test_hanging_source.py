@@ -305,6 +305,23 @@ def test_a_scan_that_hangs_holds_up_nobody(source, mounts):
                        what="catalogue")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_interrupts_the_command_ends_its_mount(source, folder, number):
+    source.hang("list")
+    place = folder / "mnt"
+    place.mkdir()
+    command = subprocess.Popen(
+        [harness.shufflefs(), "-o",
+         f"policy=native,wait=1h,state={folder / 'state'}", source.path, place],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    harness.eventually(lambda: harness.mount_types(place), what="mount")
+    command.send_signal(number)
+    _, said = command.communicate(timeout=60 * harness.SLOWDOWN)
+    assert command.returncode == 128 + number, said
+    assert said.endswith("shufflefs: interrupted; nothing is mounted\n")
+    harness.eventually(lambda: not harness.mount_types(place), what="its end")
+
+
 # [S-3.15l] Who is killed while its read hangs ends, and unmounting ends, too.
 def test_unmounting_ends_while_the_scan_hangs(source, mounts):
     source.hang("list")
