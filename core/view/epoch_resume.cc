@@ -105,14 +105,6 @@ void GoOnWithRecords(const EpochToken& token, WholeFiles whole,
   records->GoOnFrom(*whole);
 }
 
-// The same for names. `tracker` may be null.
-void GoOnWithNames(const EpochToken& token, const ViewSetup& setup,
-                   const Binding& binding, OpenTracker* tracker) {
-  if (tracker == nullptr) return;
-  tracker->ResumeHere(NamesReadOf(token, setup, binding),
-                      token.position.value_or(tracker->consumed()));
-}
-
 std::vector<GroupedView::Pair> PairsOf(const std::vector<CarriedPair>& pairs) {
   std::vector<GroupedView::Pair> result;
   for (const CarriedPair& pair : pairs) {
@@ -316,7 +308,10 @@ bool EpochController::GoesOnWith(const EpochToken& token, WholeFiles whole) {
       ReadMore(token, journal_, tracker_.get())) {
     return false;
   }
-  GoOnWithNames(token, *setup_, *binding_, tracker_.get());
+  if (tracker_ != nullptr) {
+    tracker_->ResumeHere(NamesReadOf(token, *setup_, *binding_),
+                         token.position.value_or(tracker_->consumed()));
+  }
   journal_.Resumed(tracker_.get());
   GoOnWithRecords(token, std::move(whole), *setup_, records_.get());
   return true;

@@ -448,13 +448,6 @@ absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {
                      std::move(state));
 }
 
-// After the daemon died before it was ready. Its mount may be there already.
-void LeaveNoDeadMount(const MountConfig& config) {
-  const absl::Status cleared = ClearDeadMount(
-      config.mountpoint, [](const std::string&) { return false; });
-  if (!cleared.ok()) Log(LogLevel::kWarning, cleared.message());
-}
-
 int Complain(const absl::Status& status) {
   const std::string text = ShownLines(WithNextOfErrno(status).message());
   fprintf(stderr, "shufflefs: %s\n", text.c_str());
@@ -473,7 +466,11 @@ int RunMount(const MountConfig& config, const RunOptions& options) {
     absl::StatusOr<ReadyPipe::Side> side = ready.Fork();
     if (!side.ok()) return Complain(side.status());
     if (*side == ReadyPipe::Side::kParent) {
-      return ready.AwaitChild([&] { LeaveNoDeadMount(config); });
+      return ready.AwaitChild([&] {  // its mount may be there already
+        ClearDeadMount(config.mountpoint, [](auto&) {
+          return false;
+        }).IgnoreError();
+      });
     }
   }
   EndInTime end;  // outlives the mount

@@ -18,7 +18,7 @@
 #include "core/formats/tfrecord/tfrecord_index.h"
 #include "core/formats/tfrecord/tfrecord_scanner.h"
 #include "core/records/aligned/fresh_file.h"
-#include "core/source/open_to_all.h"
+#include "core/source/posix_acl.h"
 
 namespace shufflefs {
 namespace {

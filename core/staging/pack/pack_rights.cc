@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/base/parallel.h"
-#include "core/source/open_to_all.h"
 #include "core/source/posix_acl.h"
 
 namespace shufflefs {
@@ -64,8 +63,8 @@ class RightsOfAll {
         found.st_uid = known.uid;
         found.st_gid = known.gid;
         if (!HasBits(ShownModeAt(source_.fd(), path.c_str(), found,
-                             source_.overflow_ids()),
-                 Wanted(i))) {
+                                 source_.overflow_ids()),
+                     Wanted(i))) {
           open = false;
         }
       }

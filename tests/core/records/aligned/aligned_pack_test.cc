@@ -17,7 +17,7 @@
 #include "core/base/status.h"
 #include "core/formats/tfrecord/tfrecord_frame.h"
 #include "core/records/aligned/aligned_manifest.h"
-#include "core/source/open_to_all.h"
+#include "core/source/posix_acl.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
