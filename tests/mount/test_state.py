@@ -260,3 +260,47 @@ def test_an_epoch_that_waits_for_space_contradicts_nothing(
     harness.eventually(is_recorded, what="the epoch in the ledger")
     assert verified() == (0, shown, True, None)
     mount.unmount()
+
+
+# A saved token has all that was read, or is not saved.
+def test_a_token_is_not_saved_from_a_ledger_that_lags(small_disk, mounts,
+                                                      folder):
+    if small_disk is None:
+        return
+    # One more than a line has room for.
+    source = trees.class_folders(folder / "many", classes=3, per_class=2731)
+    mount = mounts(source, {"policy": "brand", "substitute": "directory",
+                            "open": "seen", "epoch.advance": "manual",
+                            "state": small_disk})
+    files = [path for path in sorted(mount.path.glob("*/*")) if path.is_file()]
+
+    def save():
+        return mount.run([harness.shufflectl(), "token", mount.path, "--save",
+                          folder / "saved"], check=False)
+
+    for path in files[:100]:
+        path.read_bytes()
+    assert save().returncode == 0
+    saved = (folder / "saved/token").read_text()
+    with open(small_disk / "filler", "wb", buffering=0) as filler:
+        with pytest.raises(OSError):
+            while True:
+                filler.write(bytes(512))
+    read = 100
+    while not mount.view()["warnings"]:
+        files[read].read_bytes()
+        read += 1
+    done = save()
+    assert done.returncode == 1 and "the mount's ledger lacks" in done.stderr
+    assert (folder / "saved/token").read_text() == saved
+    (small_disk / "filler").unlink()
+
+    def is_saved():  # opens bring it to the ledger
+        nonlocal read
+        files[read].read_bytes()
+        read += 1
+        return save().returncode == 0
+
+    harness.eventually(is_saved, what="a token")
+    assert (folder / "saved/token").read_text().split()[5] == str(read)
+    mount.unmount()
