@@ -298,6 +298,17 @@ absl::StatusOr<std::string> LedgerWarning(absl::string_view json,
   return std::string();
 }
 
+absl::StatusOr<bool> IsIndexing(absl::string_view json,
+                                absl::string_view view) {
+  ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
+  for (const Json& each : status["views"]) {
+    if (each.is_object() && TextOf(each, "name") == view) {
+      return TextOf(each, "epoch_state") == "indexing";
+    }
+  }
+  return false;
+}
+
 absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view) {
   return LineEach(json, view, [](const Json& found) {

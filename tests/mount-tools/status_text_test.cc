@@ -58,6 +58,16 @@ TEST(StatusText, TellsWhatTheLedgerLacks) {
   EXPECT_FALSE(LedgerWarning("no JSON", "root").ok());
 }
 
+TEST(StatusText, TellsWhichViewsAreIndexed) {
+  const std::string status = R"({"views": [
+      {"name": "root", "epoch_state": "indexing"},
+      {"name": "a", "epoch_state": "running"}]})";
+  EXPECT_TRUE(*IsIndexing(status, "root"));
+  EXPECT_FALSE(*IsIndexing(status, "a"));
+  EXPECT_FALSE(*IsIndexing(status, "b"));
+  EXPECT_FALSE(IsIndexing("no JSON", "root").ok());
+}
+
 TEST(StatusText, TellsWhatAPoolHasDone) {
   const std::string status =
       R"({"views": [{"name": "root", "policy": "brand", "substitute": "tree",
