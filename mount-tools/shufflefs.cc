@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflefs mounts a shuffled view of a dataset directory. See shufflefs(1).
-#include <sys/statvfs.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -21,6 +18,7 @@
 #include "mount-tools/config/mount_places.h"
 #include "mount-tools/config/option_values.h"
 #include "mount-tools/config/paths.h"
+#include "mount-tools/config/tier_capacity.h"
 #include "mount-tools/daemon/command_line.h"
 #include "mount-tools/daemon/daemon.h"
 #include "mount-tools/daemon/help_text.h"
@@ -55,25 +53,6 @@ absl::Status FindMemory(MountConfig& config) {
         "such as 8GiB");
   }
   config.memory = std::max(spare / 100 * config.memory_percent, kMinMemory);
-  return absl::OkStatus();
-}
-
-// The size that a percentage of the tier's device stands for. All of it counts,
-// not what is free, so that the next mount finds the same size.
-absl::Status FindTierCapacity(MountConfig& config) {
-  if (config.tier_percent == 0) return absl::OkStatus();
-  if (config.tier_path.empty()) {
-    return absl::InvalidArgumentError(
-        "tier.capacity: a percentage needs tier.path, the tier's directory");
-  }
-  struct statvfs st;
-  if (statvfs(config.tier_path.c_str(), &st) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tier.capacity: ", ErrnoStatus(errno, config.tier_path).message(),
-        "; make the directory, or give a size, such as 100GiB"));
-  }
-  const uint64_t all = uint64_t{st.f_blocks} * st.f_frsize;
-  config.tier_capacity = std::max(all / 100 * config.tier_percent, kMinMemory);
   return absl::OkStatus();
 }
 

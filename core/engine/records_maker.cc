@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/records_maker.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,26 +36,31 @@ std::string Summary(const ContainerReport& report) {
   return text;
 }
 
+// The bytes of a window in a container of `largest` bytes. Divided before it is
+// multiplied, so that nothing overflows.
+uint64_t WindowBytes(const RecordBlocks& blocks, uint64_t largest) {
+  return blocks.window > largest / blocks.bytes ? largest
+                                                : blocks.window * blocks.bytes;
+}
+
 // Warns if a window of blocks is too large to be held, and says what to do.
 void WarnOfWindow(const Policy& policy, const ContainerSet& containers,
                   const RecordPool& pool) {
   const RecordBlocks blocks = policy.record_blocks();
   const uint64_t most = pool.largest_part();
+  const uint64_t largest = containers.largest_bytes();
   if (blocks.bytes == 0 || blocks.window <= most / blocks.bytes ||
-      containers.largest_bytes() <= most) {
+      largest <= most) {
     return;
   }
   Log(LogLevel::kWarning,
-      absl::StrCat(
-          policy.name(), ": ", blocks.window, " blocks of ",
-          FormatBytes(blocks.bytes),
-          " do not fit three eighths of the memory, so each window is "
-          "read ",
-          (std::min(blocks.window * blocks.bytes, containers.largest_bytes()) -
-           1) / most +
-              1,
-          " times: give it more memory, or mix at most ", most / blocks.bytes,
-          " blocks"));
+      absl::StrCat(policy.name(), ": ", blocks.window, " blocks of ",
+                   FormatBytes(blocks.bytes),
+                   " do not fit three eighths of the memory, so each window is "
+                   "read ",
+                   (WindowBytes(blocks, largest) - 1) / most + 1,
+                   " times: give it more memory, or mix at most ",
+                   most / blocks.bytes, " blocks"));
 }
 
 std::vector<std::string> ViewsInside(const MountConfig& mount,

@@ -231,11 +231,11 @@ void OpenTracker::Resume(const std::vector<uint64_t>& names, uint64_t unknown,
 }
 
 void OpenTracker::ResumeHere(const std::vector<uint64_t>& names,
-                             uint64_t read) {
+                             absl::optional<uint64_t> read) {
   const std::vector<uint64_t> opened = OpenedEver();
-  const bool was_ahead = consumed() > read;
+  const bool was_ahead = read && consumed() > *read;
   std::vector<uint64_t> due;
-  if (was_ahead && names.size() >= read) {
+  if (was_ahead && names.size() >= *read) {
     const absl::flat_hash_set<uint64_t> known(names.begin(), names.end());
     std::copy_if(opened.begin(), opened.end(), std::back_inserter(due),
                  [&](uint64_t name) { return !known.contains(name); });

@@ -185,8 +185,10 @@ class OpenTracker {
   void Resume(const std::vector<uint64_t>& names, uint64_t unknown,
               const std::vector<uint64_t>& due = {});
   // The same, of an epoch that this tracker watched. The checkpoint is of the
-  // time when `read` names were opened, of which it knows `names`.
-  void ResumeHere(const std::vector<uint64_t>& names, uint64_t read);
+  // time when `read` names were opened, of which it knows `names`. Without
+  // `read` it does not tell the time.
+  void ResumeHere(const std::vector<uint64_t>& names,
+                  absl::optional<uint64_t> read);
 
   const Options& options() const { return options_; }
   uint64_t consumed() const;

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "core/base/bitmap.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_reader.h"
+#include "core/ledger/sample_set.h"
 #include "core/verify/proof_collector.h"
 
 namespace shufflefs {
@@ -53,15 +53,17 @@ const std::vector<NodePass>* Find(const Passes& all, const Key& epoch) {
   return found == all.end() ? nullptr : &found->second;
 }
 
-// The samples below `names` that keep their names when `passes` begin.
-Bitmap Carried(const std::vector<NodePass>* passes, uint64_t names) {
-  Bitmap carried(names);
+// The samples that keep their names when `passes` begin. The number of names is
+// only what a ledger claims, so no memory is taken by it.
+SampleSet Carried(const std::vector<NodePass>* passes) {
+  SampleSet carried;
   if (passes == nullptr) return carried;
   for (const NodePass& one : *passes) {
     for (const CarriedPair& pair : one.pass.pass.begin.carried) {
-      if (pair.sample < names) carried.Set(pair.sample);
+      carried.Add(pair.sample);
     }
   }
+  carried.Settle();
   return carried;
 }
 
@@ -79,13 +81,13 @@ bool BoundAnew(const LedgerEpoch& begin) {
 
 // How many of the samples that were carried into an epoch were consumed in the
 // one before, and not in it.
-uint64_t CountEarly(const std::vector<NodePass>* before, const Bitmap& carried,
-                    Bitmap consumed) {
+uint64_t CountEarly(const std::vector<NodePass>* before,
+                    const SampleSet& carried, SampleSet consumed) {
   uint64_t early = 0;
   if (before == nullptr) return early;
   for (const NodePass& one : *before) {
     one.pass.consumed.ForEach([&](uint64_t sample) {
-      if (carried.Get(sample) && consumed.Set(sample)) ++early;
+      if (carried.Contains(sample) && consumed.Add(sample)) ++early;
     });
   }
   return early;
@@ -103,8 +105,8 @@ JointEpoch Join(const Passes& all, const Key& key,
   const std::vector<NodePass>* const next =
       Find(all, {key.first, key.second + 1});
   joint.held = SharesBinding(before, begin) || SharesBinding(next, begin);
-  const Bitmap carried = Carried(next, begin.names);
-  Bitmap consumed(begin.names);
+  const SampleSet carried = Carried(next);
+  SampleSet consumed;
   for (const NodePass& one : passes) {
     joint.running = joint.running || one.pass.proof.running;
     if (!OneBinding(one.pass.pass.begin, begin)) {
@@ -117,14 +119,15 @@ JointEpoch Join(const Passes& all, const Key& key,
     }
     joint.nodes.push_back(one.node);
     one.pass.consumed.ForEach([&](uint64_t sample) {
-      if (consumed.Set(sample)) {
+      if (consumed.Add(sample)) {
         ++joint.consumed;
-      } else if (!carried.Get(sample)) {
+      } else if (!carried.Contains(sample)) {
         ++joint.again;
       }
     });
   }
-  joint.early = CountEarly(before, Carried(&passes, begin.names), consumed);
+  consumed.Settle();
+  joint.early = CountEarly(before, Carried(&passes), std::move(consumed));
   return joint;
 }
 

@@ -204,7 +204,10 @@ EpochProof Prover::Prove(CollectedPass collected) {
   Rebind(collected.pass.begin);
   EpochProof proof = std::move(collected.proof);
   proof.bijection = Bijection(collected);
-  if (collected.pass.begin.repeats) proof.times = TimesShown(collected.pass);
+  // Only then the number of names is more than what a ledger claims.
+  if (collected.pass.begin.repeats && binding_.ok()) {
+    proof.times = TimesShown(collected.pass);
+  }
   AddPairs(collected.pass, proof);
   AddMixing(collected.pass, proof);
   return proof;

@@ -309,8 +309,8 @@ bool EpochController::GoesOnWith(const EpochToken& token, WholeFiles whole) {
     return false;
   }
   if (tracker_ != nullptr) {
-    tracker_->ResumeHere(NamesReadOf(token, *setup_, *binding_),
-                         token.position.value_or(tracker_->consumed()));
+    const std::vector<uint64_t> names = NamesReadOf(token, *setup_, *binding_);
+    tracker_->ResumeHere(names, token.position);
   }
   journal_.Resumed(tracker_.get());
   GoOnWithRecords(token, std::move(whole), *setup_, records_.get());

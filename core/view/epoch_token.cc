@@ -186,6 +186,15 @@ bool TakeField(absl::string_view key, absl::string_view value,
   return false;
 }
 
+// Returns whether the pairs that were read are those of which the token tells.
+// A line that was completed from a ledger that lacked some has fewer.
+bool HasAllRead(const EpochToken& token) {
+  ShownPairs shown;
+  shown.sum = TimesDigest(token.pairs->times);
+  for (const CarriedPair& pair : token.pairs->shown) shown.Add(pair);
+  return shown.count == token.position && shown.sum == token.digest;
+}
+
 std::vector<CarriedPair> SortedPairs(std::vector<CarriedPair> pairs) {
   std::sort(pairs.begin(), pairs.end(),
             [](const CarriedPair& a, const CarriedPair& b) {
@@ -271,6 +280,11 @@ absl::StatusOr<EpochToken> ParseToken(absl::string_view text) {
   }
   if (token.reactive() && !token.position) {
     return TokenRefused("it does not say how much was read");
+  }
+  if (token.reactive() && token.pairs && !HasAllRead(token)) {
+    return TokenRefused(
+        "it lacks a part of what was read; save it again when the mount's "
+        "state has room");
   }
   return token;
 }

@@ -49,10 +49,34 @@ uint64_t HashOfGroups(const std::string& text) {
   return text.empty() ? 0 : XXH3_64bits_withSeed(text.data(), text.size(), 1);
 }
 
+// Hash of what a policy that stages derives from the size of the tier. The keys
+// of the view do not say it, but the order of ranks and records follows from
+// it. 0 if the order follows from the keys alone, as it does in old ledgers.
+uint64_t HashOfTier(const SetupTools& tools, const ViewSetup& setup) {
+  if (!setup.policy->stages() || setup.rebinds()) return 0;
+  const auto by_keys = MakePolicy(tools.policies, setup.policy->name(),
+                                  setup.config.policy_options);
+  if (!by_keys.ok() || !(*by_keys)->stages()) return 0;
+  const RecordRepeats plain = (*by_keys)->record_repeats(Epoch(0));
+  const RecordRepeats derived = setup.policy->record_repeats(Epoch(0));
+  if (setup.config.layout == Layout::kRanked) {
+    if (derived.mini_epochs <= 1 || derived.mini_epochs == plain.mini_epochs) {
+      return 0;
+    }
+  } else if (derived.factor <= 1 || (derived.mini_epochs == plain.mini_epochs &&
+                                     derived.most_bytes == plain.most_bytes)) {
+    return 0;
+  }
+  // If the number is known, it does not follow from the bytes.
+  const uint64_t numbers[] = {
+      derived.mini_epochs, derived.mini_epochs == 0 ? derived.most_bytes : 0};
+  return XXH3_64bits_withSeed(numbers, sizeof(numbers), 2);
+}
+
 // REQUIRES: the policy and the dataset are there.
 void SetOptionsHash(const SetupTools& tools, ViewSetup& setup) {
-  setup.options_hash =
-      OptionsHash(setup.config, tools.policies) ^ setup.groups_hash;
+  setup.options_hash = OptionsHash(setup.config, tools.policies) ^
+                       setup.groups_hash ^ HashOfTier(tools, setup);
   if (setup.policy->wants_blocks()) {
     setup.options_hash ^= setup.dataset->addresses_hash();
   }

@@ -107,7 +107,8 @@ absl::Status View::Restore(Prepared prepared, const EpochToken& token) {
   if (TokenKeys(wanted) != token.keys) {
     return TokenRefused(
         "it was saved under other keys; mount with those that decide what "
-        "names show (policy's, substitute, pair, groups, record) as they were");
+        "names show (policy's, substitute, pair, groups, record, "
+        "tier.capacity) as they were");
   }
   const bool reactive = wanted.binds_on_demand() && !token.identity;
   if (token.reactive() != reactive) {

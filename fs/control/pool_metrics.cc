@@ -69,7 +69,7 @@ constexpr TierRow kTierRows[] = {
     {"shufflefs_tier_staged_bytes", "gauge", "what copies take in the tier",
      [](const TierStatus& s) { return static_cast<double>(s.staged_bytes); }},
     {"shufflefs_tier_capacity_bytes", "gauge",
-     "what they may take if no other view needs memory",
+     "bytes of the tier's device that copies may take",
      [](const TierStatus& s) { return static_cast<double>(s.capacity); }},
 };
 

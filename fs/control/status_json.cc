@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/config/value_text.h"
 #include "core/records/containers/record_mixing.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/sampler/sampler_prefetcher.h"
@@ -25,7 +26,7 @@ nlohmann::ordered_json OrNull(const absl::optional<T>& value) {
 nlohmann::ordered_json IndexingView(const ViewConfig& config,
                                     const std::string& why) {
   nlohmann::ordered_json json;
-  json["name"] = config.path.empty() ? "root" : config.path;
+  json["name"] = ViewName(config.path);
   json["path"] = config.path;
   json["policy"] = config.policy;
   json["why"] = why;

@@ -255,9 +255,12 @@ absl::StatusOr<TomlDocument> ParseToml(absl::string_view text) {
   }
 }
 
-absl::StatusOr<MountConfig> ParseConfig(absl::string_view text,
-                                        absl::string_view name,
-                                        absl::string_view base) {
+namespace {
+
+// ParseConfig without ValidateMount.
+absl::StatusOr<MountConfig> ReadSettings(absl::string_view text,
+                                         absl::string_view name,
+                                         absl::string_view base) {
   absl::StatusOr<TomlDocument> document = ParseToml(text);
   if (!document.ok()) {
     return absl::InvalidArgumentError(
@@ -278,6 +281,15 @@ absl::StatusOr<MountConfig> ParseConfig(absl::string_view text,
     RETURN_IF_ERROR(ApplyView(view, file, mount));
   }
   if (!document->views.empty()) mount.views.erase(mount.views.begin());
+  return mount;
+}
+
+}  // namespace
+
+absl::StatusOr<MountConfig> ParseConfig(absl::string_view text,
+                                        absl::string_view name,
+                                        absl::string_view base) {
+  ASSIGN_OR_RETURN(MountConfig mount, ReadSettings(text, name, base));
   RETURN_IF_ERROR(Annotate(ValidateMount(mount), name));
   return mount;
 }
@@ -296,7 +308,7 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": is no configuration: larger than 1 MiB; name a TOML file"));
   }
-  return ParseConfig(text, path, DirName(absolute));
+  return ReadSettings(text, path, DirName(absolute));
 }
 
 namespace {

@@ -45,8 +45,9 @@ absl::StatusOr<MountConfig> ParseConfig(absl::string_view text,
                                         absl::string_view name,
                                         absl::string_view base);
 
-// ParseConfig of a file. Relative paths in it are below its directory. Errors:
-// also the errno of opening or reading it, naming the path.
+// ParseConfig of a file, which other settings may complete: only each value by
+// itself is checked. Relative paths in it are below its directory. Errors: also
+// the errno of opening or reading it, naming the path.
 absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
                                            absl::string_view cwd);
 

@@ -21,6 +21,7 @@
 #include "fs/fuse/mount_point.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/control_file.h"
+#include "mount-tools/ctl/status_text.h"
 
 namespace shufflefs {
 namespace {
@@ -165,9 +166,7 @@ absl::Status MountClient::Copy(absl::string_view file,
   if (!fd.ok()) {
     const int error = ErrnoOf(fd.status()).value_or(0);
     if (error == ENOENT && !view_.empty() && ExistsAsDirectory(Root())) {
-      return absl::NotFoundError(
-          absl::StrCat(mountpoint_, ": there is no view \"", view_,
-                       "\"; shufflectl status lists the views"));
+      return NoSuchView();
     }
     if (error == ENOENT && view_.empty() && ExistsAsDirectory(Root())) {
       return absl::NotFoundError(absl::StrCat(
@@ -194,6 +193,20 @@ absl::Status MountClient::WriteControl(absl::string_view text) const {
 
 absl::Status MountClient::WriteToken(absl::string_view text) const {
   return Write("token", text);
+}
+
+absl::Status MountClient::NoSuchView() const {
+  const absl::StatusOr<std::string> status =
+      MountClient(mountpoint_, "").Read("status");
+  if (status.ok() && IsIndexing(*status, view_).value_or(false)) {
+    return absl::UnavailableError(
+        absl::StrCat(mountpoint_,
+                     ": the catalogue is still being made; try again when "
+                     "shufflectl status shows an epoch"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat(mountpoint_, ": there is no view \"", view_,
+                   "\"; shufflectl status lists the views"));
 }
 
 absl::Status MountClient::Refused(const absl::Status& refused,
@@ -225,7 +238,10 @@ absl::Status MountClient::Write(absl::string_view file,
   if (!fd.ok()) {
     const absl::Status status = Read("status").status();
     const bool is_missing = ErrnoOf(fd.status()) == ENOENT;
-    if (is_missing && absl::IsNotFound(status)) return status;
+    if (is_missing &&
+        (absl::IsNotFound(status) || absl::IsUnavailable(status))) {
+      return status;
+    }
     return Refused(fd.status(), path);
   }
   const ssize_t written = write(fd->get(), text.data(), text.size());

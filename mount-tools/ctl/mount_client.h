@@ -65,7 +65,7 @@ class MountClient {
   std::string PathOf(absl::string_view file) const;
 
   // Reads a whole control file. Errors: its errno, naming the path; NotFound,
-  // which lists the views.
+  // which lists the views; Unavailable if the view is still being indexed.
   absl::StatusOr<std::string> Read(absl::string_view file) const;
   // The same, written to `out` piece by piece.
   absl::Status Copy(absl::string_view file, std::ostream& out) const;
@@ -76,6 +76,8 @@ class MountClient {
   absl::Status WriteToken(absl::string_view text) const;
 
  private:
+  // Why the view has no control files.
+  absl::Status NoSuchView() const;
   // Why a control file cannot be opened.
   absl::Status Refused(const absl::Status& refused,
                        const std::string& path) const;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -289,6 +290,31 @@ absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json) {
     if (view.is_object()) names.views.push_back(TextOf(view, "name"));
   }
   return names;
+}
+
+absl::StatusOr<std::string> LedgerWarning(absl::string_view json,
+                                          absl::string_view view) {
+  ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
+  for (const Json& each : status["views"]) {
+    if (!each.is_object() || TextOf(each, "name") != view) continue;
+    for (const Json& warning : each.value("warnings", Json::array())) {
+      if (!warning.is_string()) continue;
+      std::string text = warning.get<std::string>();
+      if (absl::StartsWith(text, "ledger: ")) return text;
+    }
+  }
+  return std::string();
+}
+
+absl::StatusOr<bool> IsIndexing(absl::string_view json,
+                                absl::string_view view) {
+  ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
+  for (const Json& each : status["views"]) {
+    if (each.is_object() && TextOf(each, "name") == view) {
+      return TextOf(each, "epoch_state") == "indexing";
+    }
+  }
+  return false;
 }
 
 absl::StatusOr<std::string> EpochText(absl::string_view json,

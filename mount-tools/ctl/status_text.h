@@ -28,6 +28,14 @@ struct StatusNames {
 // Errors: as above.
 absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json);
 
+// What the ledger lacks of a view, as its daemon warns. "" if nothing. Errors:
+// as above.
+absl::StatusOr<std::string> LedgerWarning(absl::string_view json,
+                                          absl::string_view view);
+
+// Returns whether the view is known, but not its files yet. Errors: as above.
+absl::StatusOr<bool> IsIndexing(absl::string_view json, absl::string_view view);
+
 // The state of a view, "train  lirs  epoch 3, 62 %", for answers to a control
 // write. One line per view if `view` is "". Errors: as above, and NotFound if
 // there is no such view.

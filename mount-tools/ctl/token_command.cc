@@ -2,7 +2,6 @@
 #include "mount-tools/ctl/token_command.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -21,6 +20,7 @@
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
+#include "mount-tools/ctl/whole_token.h"
 
 namespace shufflefs {
 namespace {
@@ -31,7 +31,7 @@ constexpr int kTries = 5;
 
 std::string FileIn(const std::string& dir) { return dir + "/token"; }
 
-// The ledger's epoch of `token`, with what was read of it.
+// WholeToken with what the ledger at `path` says of the view.
 absl::StatusOr<absl::optional<EpochToken>> FromLedger(const std::string& path,
                                                       const ViewConfig& view,
                                                       const EpochToken& token) {
@@ -39,24 +39,15 @@ absl::StatusOr<absl::optional<EpochToken>> FromLedger(const std::string& path,
   RETURN_IF_ERROR(ReplayLedger(path, history));
   const absl::optional<LedgerState> state =
       history.Find(view.path, [](const LedgerPass&) { return true; });
-  if (!state || state->begin.epoch != token.epoch ||
-      state->begin.binding != token.binding ||
-      state->begin.fingerprint != token.fingerprint ||
-      state->begin.reactive != token.reactive()) {
-    return absl::optional<EpochToken>();
-  }
-  EpochToken full = TokenOf(*state, token.keys, absl::nullopt);
-  // If the epoch began with another state directory, the ledger may lack some
-  // samples.
-  full.position = std::max(full.position, token.position);
-  full.whole = token.whole;
-  full.by_hand = token.by_hand;
-  return absl::make_optional(std::move(full));
+  if (!state) return absl::optional<EpochToken>();
+  return WholeToken(token, *state);
 }
 
 // The mount's token with everything that belongs to it; the line itself may
 // lack some of it.
-absl::StatusOr<std::string> WholeToken(const MountClient& mount) {
+absl::StatusOr<std::string> ReadWholeToken(const MountClient& mount) {
+  absl::Status last = absl::UnavailableError(
+      "the mount moves from epoch to epoch; save again when it reads one");
   for (int tries = 0; tries < kTries; ++tries) {
     ASSIGN_OR_RETURN(const std::string line, mount.Read("token"));
     ASSIGN_OR_RETURN(const EpochToken token, ParseToken(line));
@@ -72,13 +63,16 @@ absl::StatusOr<std::string> WholeToken(const MountClient& mount) {
     config.source = names.source;
     config.mountpoint = mount.mountpoint();
     ASSIGN_OR_RETURN(const std::string state, StatePath(config));
-    ASSIGN_OR_RETURN(
-        const absl::optional<EpochToken> full,
-        FromLedger(LedgerPath(state), config.views.front(), token));
-    if (full) return TokenText(*full);
+    const absl::StatusOr<absl::optional<EpochToken>> whole_token =
+        FromLedger(LedgerPath(state), config.views.front(), token);
+    if (absl::IsFailedPrecondition(whole_token.status())) {
+      last = whole_token.status();  // another epoch may have begun in between
+      continue;
+    }
+    RETURN_IF_ERROR(whole_token.status());
+    if (*whole_token) return TokenText(**whole_token);
   }
-  return absl::UnavailableError(
-      "the mount moves from epoch to epoch; save again when it reads one");
+  return last;
 }
 
 class TokenCommand : public Command {
@@ -110,7 +104,7 @@ class TokenCommand : public Command {
       *context.out << text;
       return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(const std::string token, WholeToken(mount));
+    ASSIGN_OR_RETURN(const std::string token, ReadWholeToken(mount));
     if (save_.empty()) {
       *context.out << token;
       return absl::OkStatus();

@@ -237,10 +237,13 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   if (!file.empty()) {
     ASSIGN_OR_RETURN(line.config, LoadConfigFile(file, cwd));
   }
+  const bool file_is_whole = ValidateMount(line.config).ok();
   for (const std::string& word : words) {
     RETURN_IF_ERROR(Annotate(ApplyWord(word, cwd, line.config), "-o"));
   }
-  RETURN_IF_ERROR(ValidateMount(line.config));
+  if (absl::Status valid = ValidateMount(line.config); !valid.ok()) {
+    return file_is_whole ? valid : Annotate(valid, file);
+  }
   line.config.source = AbsolutePath(raw.paths[0], cwd);
   line.config.mountpoint = AbsolutePath(raw.paths[1], cwd);
   line.run.debug = raw.debug;

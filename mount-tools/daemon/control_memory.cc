@@ -40,7 +40,8 @@ bool IsKept(const Option& option) {
 }
 
 // The keys that the control file may change. A key that is not given has an
-// empty value, so it was not given on the same command line either.
+// empty value, so it was not given on the same command line either. Only a list
+// of numbers can be emptied.
 std::string RunTimeKeys(const ViewConfig& view) {
   const MountConfig none;
   std::string text = "[[view]]\n";
@@ -78,7 +79,7 @@ absl::Status Apply(const std::vector<TomlSetting>& settings, ViewConfig& view) {
       return absl::InvalidArgumentError(
           absl::StrCat(setting.key, ": cannot be set while mounted"));
     }
-    if (setting.value.empty()) continue;
+    if (setting.value.empty() && !option->is_numbers()) continue;
     RETURN_IF_ERROR(SetOption(setting.key, setting.value, none, view));
   }
   return ValidateView(view);

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/control_text.h"
+#include "nlohmann/json.hpp"
 #include "tests/core/view/view_fixture.h"
 
 namespace shufflefs {
@@ -149,6 +150,25 @@ TEST_F(ControlFilesTest, AnOrderIsSharedWhileItIsTheSame) {
   EXPECT_NE(next->get(), one->get());
   EXPECT_NE(**next, **one);
   EXPECT_EQ(**next, *files_->Render(ControlFile::kOrder, 0));
+}
+
+// Commands take the name that status gives, before and after.
+TEST_F(ControlFilesTest, AViewHasOneNameWhileItsFilesAreListedAndAfterwards) {
+  ControlFiles::Parts parts;
+  parts.config.views = {ViewFixture::Config("lirs"),
+                        ViewFixture::Config("lirs")};
+  parts.config.views[0].path = "train/a";
+  parts.text.render = TomlOfViews;
+  parts.metrics = &metrics_;
+  const ControlFiles files(std::move(parts));
+  const absl::StatusOr<std::string> text =
+      files.Render(ControlFile::kStatus, -1);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto status = nlohmann::json::parse(*text);
+  ASSERT_EQ(status["views"].size(), 2u);
+  EXPECT_EQ(status["views"][0]["name"], "train~a");
+  EXPECT_EQ(status["views"][0]["path"], "train/a");
+  EXPECT_EQ(status["views"][1]["name"], "root");
 }
 
 }  // namespace

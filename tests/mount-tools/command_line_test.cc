@@ -251,6 +251,27 @@ TEST(CommandLine, AKeyInThePlaceOfAnOptionIsExplained) {
             "policy=lirs");
 }
 
+// Keys that need each other may be given in both.
+TEST(CommandLine, OptionsCompleteTheFile) {
+  const ConfigDir dir;
+  const std::string file = dir.Write("record.as = \"*.bin:fixed\"\n");
+  const CommandLine line =
+      ParsedLine({"a", "b", "--config", file, "-o", "record.bytes=785"});
+  EXPECT_EQ(line.config.views[0].record.bytes, 785u);
+  // The file is named if it is wrong by itself, and nothing mends that.
+  EXPECT_THAT(LineError({"a", "b", "--config", file, "-o", "seed=1"}),
+              ::testing::StartsWith(file + ": record.as: "));
+  EXPECT_THAT(LineError({"a", "b", "-o", "record.as=*.bin:fixed"}),
+              ::testing::StartsWith("record.as: "));
+  const std::string alone =
+      dir.Write("groups = \"g\"\nsubstitute = \"never\"\n");
+  EXPECT_EQ(
+      ParsedLine({"a", "b", "--config", alone, "-o", "substitute=directory"})
+          .config.views[0]
+          .substitute,
+      Substitute::kDirectory);
+}
+
 TEST(CommandLine, AnOptionNamesTheConfigurationFile) {
   const ConfigDir dir;
   const std::string file = dir.Write("seed = 1\nepoch.pad = 3\n");

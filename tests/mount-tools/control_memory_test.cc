@@ -97,6 +97,27 @@ TEST_F(ControlMemoryTest, GivesBackEveryKeyThatCanChange) {
   EXPECT_TRUE(exists());
 }
 
+// An empty value removes what the command line gives.
+TEST_F(ControlMemoryTest, WhatWasEmptiedStaysEmpty) {
+  const auto seeds = [](const ControlMemory& memory) {
+    MountConfig none;
+    return FindOption("clairvoyant.seeds")->Get(none, memory.config().views[0]);
+  };
+  MountConfig mount = TwoViews();
+  MountConfig none;
+  ASSERT_TRUE(
+      SetOption("clairvoyant.seeds", "7;99", none, mount.views[0]).ok());
+  EXPECT_EQ(seeds(Open(mount)), "7;99");
+  std::vector<ViewKeys> keys = KeysOf(mount);
+  ASSERT_TRUE(SetOption("clairvoyant.seeds", "", none, keys[0].wanted).ok());
+  keys[0].running = keys[0].wanted;
+  Open(mount).Keep(keys);
+  EXPECT_EQ(seeds(Open(mount)), "");
+  keys[0].running.seed = keys[0].wanted.seed = Seed(5);
+  Open(mount).Keep(keys);
+  EXPECT_EQ(seeds(Open(mount)), "");
+}
+
 TEST_F(ControlMemoryTest, KnowsWhatRanBeforeASwitch) {
   std::vector<ViewKeys> keys = KeysOf(TwoViews());
   keys[0].wanted.seed = Seed(6);

@@ -9,12 +9,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue_file.h"
+#include "core/engine/policy_resolver.h"
 #include "core/engine/state_dir.h"
 #include "core/ledger/ledger.h"
 #include "core/view/view.h"
 #include "fs/control/order_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mount-tools/config/tier_capacity.h"
+#include "policies/registry.h"
 #include "tests/core/view/view_fixture.h"
 #include "tests/mount-tools/temp_dir.h"
 
@@ -49,6 +52,37 @@ class LedgerReplayTest : public ::testing::Test {
     return *std::move(replay);
   }
 
+  // A view as a mount of `config_` has it.
+  std::unique_ptr<View> MountView(const ViewConfig& config, Ledger* ledger) {
+    View::Parts parts;
+    parts.tools = ToolsWithoutMount(*fixture_.source, AllPolicies(), &config_);
+    auto setup =
+        MakeViewSetup(config, fixture_.catalogue, parts.tools, nullptr);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    parts.setup = *std::move(setup);
+    parts.ledger = ledger;
+    parts.id = next_id_++;
+    parts.job_tracker = &fixture_.job_tracker;
+    parts.rebound = [](bool) {};
+    return std::make_unique<View>(std::move(parts));
+  }
+
+  // Whether the ledger's last epoch is proven, and is what `view` shows.
+  void ExpectProven(const View& view) {
+    LedgerReplay replay = MakeReplay();
+    const absl::StatusOr<LedgerProof> proof = replay.Verify();
+    ASSERT_TRUE(proof.ok()) << proof.status();
+    const EpochProof& last = proof->epochs.back();
+    EXPECT_TRUE(last.bijection.ok()) << last.bijection;
+    const absl::StatusOr<LedgerReplay::Replayed> replayed =
+        replay.Replay(last.begin);
+    ASSERT_TRUE(replayed.ok()) << replayed.status();
+    const bool ranked = view.config().layout == Layout::kRanked;
+    const std::string order = OrderText(
+        *view.binding(), ranked ? view.setup()->ranked.get() : nullptr);
+    EXPECT_EQ(LedgerReplay::CompareOrder(order, *replayed), absl::OkStatus());
+  }
+
   static ControlRequest Next(const ViewConfig& config) {
     ControlRequest request;
     request.config = config;
@@ -66,6 +100,7 @@ class LedgerReplayTest : public ::testing::Test {
   const TempDir state_;
   ViewFixture fixture_;
   MountConfig config_;
+  uint8_t next_id_ = 0;
 };
 
 TEST_F(LedgerReplayTest, EpochsOfSeveralPoliciesAreProven) {
@@ -117,6 +152,84 @@ TEST_F(LedgerReplayTest, ARankedOrderIsCompared) {
   EXPECT_TRUE(same.ok()) << same;
   order[0] = '5';  // the rank of the first line
   EXPECT_TRUE(absl::IsDataLoss(LedgerReplay::CompareOrder(order, *replayed)));
+}
+
+// Some samples come several times, and others not at all.
+TEST_F(LedgerReplayTest, ARankedOrderThatRepeatsIsCompared) {
+  ViewConfig& config = config_.views[0];
+  config.policy = "met";
+  config.layout = Layout::kRanked;
+  config.policy_options.Set("met.epochs", 4);
+  config.policy_options.Set("met.repeat", 2);
+  config.policy_options.Set("met.mini_epochs", 8);
+  const std::unique_ptr<Ledger> ledger = OpenLedger();
+  const std::unique_ptr<View> view = MountView(config, ledger.get());
+  const LedgerReplay::Replayed live{view->setup(), view->binding()};
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    if (epoch > 0) Write(*view, Next(config));
+    ExpectProven(*view);
+  }
+  std::string order = OrderText(*live.binding, live.setup->ranked.get());
+  EXPECT_EQ(LedgerReplay::CompareOrder(order, live), absl::OkStatus());
+  // A line less, or with another rank, is found.
+  const size_t end = order.find('\n') + 1;
+  EXPECT_TRUE(
+      absl::IsDataLoss(LedgerReplay::CompareOrder(order.substr(end), live)));
+  order.replace(0, 1, "239");
+  EXPECT_TRUE(absl::IsDataLoss(LedgerReplay::CompareOrder(order, live)));
+  order.replace(0, 3, "240");  // there is no such rank
+  EXPECT_TRUE(absl::IsDataLoss(LedgerReplay::CompareOrder(order, live)));
+}
+
+// The mini-epochs follow from the size of the tier, whose views share it.
+TEST_F(LedgerReplayTest, ARankedOrderOfATierIsMadeAgain) {
+  config_.tier_path = state_.path();
+  config_.tier_capacity = 100000;
+  ViewConfig& config = config_.views[0];
+  config.policy = "met";
+  config.layout = Layout::kRanked;
+  config.path = "c1";
+  config_.views.push_back(config);
+  config_.views[1].path = "c2";
+  const std::unique_ptr<Ledger> ledger = OpenLedger();
+  ExpectProven(*MountView(config_.views[0], ledger.get()));
+  // Another size: nothing is proven, and nothing is broken.
+  config_.tier_capacity = 50000;
+  LedgerReplay replay = MakeReplay();
+  const absl::StatusOr<LedgerProof> proof = replay.Verify();
+  ASSERT_TRUE(proof.ok()) << proof.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(proof->epochs.at(0).bijection));
+}
+
+TEST_F(LedgerReplayTest, APercentageOfTheTiersDeviceIsItsSize) {
+  config_.tier_path = state_.path();
+  config_.tier_percent = 1;
+  ViewConfig& config = config_.views[0];
+  config.policy = "met";
+  config.substitute = Substitute::kNever;
+  config.policy_options.Set("met.epochs", 4);
+  config.policy_options.Set("met.repeat", 2);
+  const std::unique_ptr<Ledger> ledger = OpenLedger();
+  ASSERT_EQ(FindTierCapacity(config_), absl::OkStatus());
+  EXPECT_GT(config_.tier_capacity, 0u);
+  const std::unique_ptr<View> view = MountView(config, ledger.get());
+  config_.tier_capacity = 0;  // as the control file says it
+  ExpectProven(*view);
+  // A device that is gone: what needs its size is not proven.
+  config_.tier_path += "/gone";
+  LedgerReplay replay = MakeReplay();
+  const absl::StatusOr<LedgerProof> proof = replay.Verify();
+  ASSERT_TRUE(proof.ok()) << proof.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(proof->epochs.at(0).bijection));
+}
+
+TEST_F(LedgerReplayTest, AViewWithAnotherInsideIsProven) {
+  config_.views.push_back(config_.views[0]);
+  config_.views[1].path = "c1";
+  const std::unique_ptr<Ledger> ledger = OpenLedger();
+  for (const ViewConfig& config : config_.views) {
+    ExpectProven(*MountView(config, ledger.get()));
+  }
 }
 
 TEST_F(LedgerReplayTest, AnOrderThatLacksFilesIsFound) {

@@ -8,20 +8,24 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/staging/pack/pack_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mount-tools/ctl/pack/pack_text.h"
 #include "mount-tools/ctl/shufflectl_app.h"
+#include "mount-tools/daemon/command_line.h"
 #include "nlohmann/json.hpp"
 #include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
@@ -99,6 +103,35 @@ TEST_F(PackCommandTest, PacksTheSamplesAndTellsSo) {
     EXPECT_THAT(std::string(manifest.path(file)), StartsWith("train/c"));
   }
   EXPECT_EQ(paths.size(), 100u);
+}
+
+// Under any other command the pack would not be read.
+TEST_F(PackCommandTest, TheCommandForNamesThatStayIsOneThatReadsThePack) {
+  source_.Write("train/labels.csv", "c0/0.jpg,1\n");
+  EXPECT_EQ(Pack({source_.path(), "p"}).code, 1);
+  const PackResult result = Pack({source_.path(), "p", "--force"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\nmount it: shufflefs -o policy=brand,"
+                                    "substitute=directory,brand.packed="));
+}
+
+TEST_F(PackCommandTest, ThePathInTheCommandIsOneWord) {
+  const std::string name = "a,b\\c'd";
+  const PackResult result = Pack({source_.path(), name});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const size_t begin = result.out.find("policy=brand");
+  ASSERT_NE(begin, std::string::npos);
+  // As a shell reads what is quoted.
+  std::string word = result.out.substr(begin);
+  word.resize(word.find(source_.path()) - 1);
+  for (const auto& [from, to] :
+       {std::pair("'\\''", "\n"), std::pair("'", ""), std::pair("\n", "'")}) {
+    word = absl::StrReplaceAll(word, {{from, to}});
+  }
+  EXPECT_THAT(
+      SplitMountOptions(word),
+      ElementsAre("policy=brand",
+                  absl::StrCat("brand.packed=", place_.path(), "/", name)));
 }
 
 // A chunk mixes labels: of 64 files in 4 classes every class has some.

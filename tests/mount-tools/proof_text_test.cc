@@ -54,6 +54,27 @@ TEST(ProofText, OneLineAnEpochThenTheVerdict) {
   EXPECT_EQ(json["epochs"][3]["switched"][0], "seed 0 to 6");
 }
 
+// [S-3.10o] Whatever happens to the ledger's disk or file, verify claims no
+// violation that was none.
+TEST(ProofText, WhatTheLedgerLacksIsNotCompared) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0), Proof(1)};
+  result.proof.epochs[0].consumed = 1000;
+  result.proof.epochs[1].consumed = 5;
+  result.proof.epochs[1].running = true;
+  result.not_compared[""] = "ledger: no space";
+  EXPECT_FALSE(result.broken());
+  EXPECT_TRUE(result.proven());
+  EXPECT_THAT(ProofText(result),
+              ::testing::HasSubstr("5 of 1,000 so far, each once; bijection; "
+                                   "not compared with the mount: ledger: no "
+                                   "space\n"));
+  const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
+  EXPECT_EQ(json["epochs"][0]["not_compared"], nullptr);
+  EXPECT_EQ(json["epochs"][1]["not_compared"], "ledger: no space");
+  EXPECT_EQ(json["epochs"][1]["shown_by_mount"], nullptr);
+}
+
 TEST(ProofText, EpochsThatAreAllSkippedProveNothing) {
   VerifyResult result;
   result.proof.epochs = {Proof(0), Proof(1)};

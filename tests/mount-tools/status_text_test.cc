@@ -46,6 +46,28 @@ TEST(StatusText, OneLineAViewThenWhatTheDaemonSays) {
             "warning: the kernel is old\n");
 }
 
+TEST(StatusText, TellsWhatTheLedgerLacks) {
+  const std::string status = R"({"views": [
+      {"name": "root", "warnings": [7, "client-side split suspected"]},
+      {"name": "a~b", "warnings": ["other", "ledger: no space; kept"]},
+      {"name": "c"}]})";
+  EXPECT_EQ(*LedgerWarning(status, "root"), "");
+  EXPECT_EQ(*LedgerWarning(status, "a~b"), "ledger: no space; kept");
+  EXPECT_EQ(*LedgerWarning(status, "c"), "");
+  EXPECT_EQ(*LedgerWarning(status, "none"), "");
+  EXPECT_FALSE(LedgerWarning("no JSON", "root").ok());
+}
+
+TEST(StatusText, TellsWhichViewsAreIndexed) {
+  const std::string status = R"({"views": [
+      {"name": "root", "epoch_state": "indexing"},
+      {"name": "a", "epoch_state": "running"}]})";
+  EXPECT_TRUE(*IsIndexing(status, "root"));
+  EXPECT_FALSE(*IsIndexing(status, "a"));
+  EXPECT_FALSE(*IsIndexing(status, "b"));
+  EXPECT_FALSE(IsIndexing("no JSON", "root").ok());
+}
+
 TEST(StatusText, TellsWhatAPoolHasDone) {
   const std::string status =
       R"({"views": [{"name": "root", "policy": "brand", "substitute": "tree",

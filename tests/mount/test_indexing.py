@@ -294,3 +294,34 @@ def test_a_saved_catalogue_is_used_again(mounts, folder):
     mount.start()
     assert (trees.by_folder(trees.contents(mount.path))
             == trees.by_folder(trees.contents(source)))
+
+
+# A view has one name, which commands take. While it is indexed they say so.
+def test_a_view_has_the_name_that_commands_take(mounts, stuck):
+    source, resume = stuck
+    trees.class_folders(source / "deep", classes=2)
+    config = source.parent / "views.toml"
+    config.write_text("".join(
+        f'[[view]]\npath = "{path}"\npolicy = "lirs"\n'
+        for path in ("deep/c0", "c1")))
+    mount = start(mounts, source, {"wait": "0s", "config": config})
+
+    def names():
+        return [view["name"] for view in mount.status()["views"]]
+
+    assert names() == ["deep~c0", "c1"]
+    for command in ("order", "token"):
+        done = harness.run([harness.shufflectl(), command, "-m", mount.path,
+                            "--view", "c1"], check=False)
+        assert done.returncode == 1
+        assert "the catalogue is still being made" in done.stderr, done
+    done = harness.run([harness.shufflectl(), "order", "-m", mount.path,
+                        "--view", "c2"], check=False)
+    assert 'there is no view "c2"' in done.stderr
+    resume()
+    harness.eventually(lambda: mount.status()["views"][1]["epoch_state"]
+                       != "indexing", what="catalogue")
+    assert names() == ["deep~c0", "c1"]
+    for name in names():
+        harness.run([harness.shufflectl(), "order", "-m", mount.path, "--view",
+                     name])

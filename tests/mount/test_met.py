@@ -251,11 +251,46 @@ def test_ranked_names_come_from_the_tier(mounts, source, tier):
         fixed = sorted(os.listdir(mount.control_dir / "epoch" / str(epoch) /
                                   "ranked"))
         assert fixed == names, "an epoch by path is the live one's"
+        last = verify(mount)[-1]
+        assert last["bijection"] is True and last["shown_by_mount"] is True
     assert set(shown.values()) == {4}
     assert set(shown) == {content for _, content in whole(source)}
     view = mount.view()
     assert view["reproducible"] is True
     assert view["tier"]["tier_bytes"] > view["tier"]["source_bytes"]
+
+
+# Without met.mini_epochs the order follows from the size of the tier. Under
+# another size an epoch and its token would show other ranks.
+def test_ranks_of_a_tier_of_another_size_are_another_order(mounts, source,
+                                                           tier):
+    def ranked():
+        return sorted(os.listdir(mount.path))
+
+    mount = mounts(source, options(tier, layout="ranked"))
+    mount.next_epoch()
+    names = ranked()
+    token = (mount.control_dir / "token").read_text()
+    last = verify(mount)[-1]
+    assert last["bijection"] is True and last["shown_by_mount"] is True
+    mount.kill()
+    mount.start()
+    assert mount.view()["epoch"] == 1 and ranked() == names
+    mount.kill()
+    mount.options["tier.capacity"] = "8MiB"
+    mount.start()
+    assert mount.view()["epoch"] == 0
+    with pytest.raises(OSError):
+        (mount.control_dir / "token").write_text(token)
+    assert "tier.capacity" in (mount.control_dir / "error").read_text()
+    mount.next_epoch()
+    assert ranked() != names
+    assert verify(mount)[-1]["shown_by_mount"] is True
+    mount.kill()
+    mount.options["tier.capacity"] = "6MiB"
+    mount.start()
+    (mount.control_dir / "token").write_text(token)
+    assert mount.view()["epoch"] == 1 and ranked() == names
 
 
 # Readers of ranked names tell by what they read where they are.

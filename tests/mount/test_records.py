@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import random
+import re
 import signal
 
 import pytest
@@ -352,6 +353,17 @@ def test_a_window_that_does_not_fit_is_said_and_still_right(mounts, source):
     shown = (mount.path / "train.svm").read_text()
     raw = (source / "train.svm").read_text()
     assert shown != raw and sorted(shown) == sorted(raw)
+
+
+# The largest values of all keys together are more bytes than a number holds.
+def test_a_window_of_everything_is_read_as_often_as_the_file_needs(mounts,
+                                                                   source):
+    containers.write_lines(source / "train.svm", containers.lines(100000))
+    mount = indexed(mounts(source, {
+        **LINES, "policy": "lirs", "lirs.unit": "page", "lirs.page": "16MiB",
+        "lirs.batch": 1 << 40, "memory": "16MiB"}))
+    times, = re.findall("so each window is read ([0-9]+) times", mount.log())
+    assert 2 <= int(times) <= (source / "train.svm").stat().st_size >> 20
 
 
 def test_a_rule_has_its_own_sizes(mounts, folder):

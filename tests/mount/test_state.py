@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state directory: nobody else leads the daemon anywhere by it."""
+import json
 import os
 
 import pytest
@@ -194,4 +195,112 @@ def test_a_ledger_that_is_taken_away_is_begun_anew(mounts, source, how):
     mount.start()
     assert mount.view()["epoch"] == 1
     assert mount.view()["consumed"] == len(files) - 1
+    mount.unmount()
+
+
+@pytest.fixture
+def small_disk(folder):
+    """A state directory on a disk of its own, or None."""
+    if harness.SELF.uid != 0:
+        yield None  # only root can make one
+        return
+    path = folder / "small"
+    path.mkdir()
+    harness.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "tmpfs",
+                 path])
+    yield path
+    harness.run(["umount", path])
+
+
+# [S-3.10o] Whatever happens to the ledger's disk or file, verify claims no
+# violation that was none.
+@pytest.mark.parametrize("policy", ["lirs", "brand"])
+def test_an_epoch_that_waits_for_space_contradicts_nothing(
+        small_disk, mounts, source, policy):
+    if small_disk is None:
+        return
+    mount = mounts(source, {"policy": policy, "substitute": "directory",
+                            "open": "seen", "epoch.advance": "manual",
+                            "state": small_disk})
+    files = [path for path in sorted(mount.path.glob("*/*")) if path.is_file()]
+
+    def verified():
+        done = mount.run([harness.shufflectl(), "verify", "--json",
+                          mount.path], check=False)
+        last = json.loads(done.stdout)["epochs"][-1]
+        assert last["bijection"] is True
+        return (done.returncode, last["epoch"], last["shown_by_mount"],
+                last["not_compared"])
+
+    for path in files[:3]:
+        path.read_bytes()
+    with open(small_disk / "filler", "wb", buffering=0) as filler:
+        with pytest.raises(OSError):
+            while True:
+                filler.write(bytes(512))
+    # The page that the ledger has may still hold some records.
+    while not mount.view()["warnings"]:
+        mount.next_epoch()
+    files[3].read_bytes()
+    shown = mount.view()["epoch"]
+    assert shown < 200
+    code, last, compared, why = verified()
+    assert code == 0 and last < shown and compared is None
+    assert why.startswith("ledger: ") and "free some space" in why
+    done = mount.run([harness.shufflectl(), "verify", mount.path])
+    assert "; not compared with the mount: ledger: " in done.stdout
+    (small_disk / "filler").unlink()
+
+    others = iter(files[4:])
+
+    def is_recorded():  # the next open a second later brings it there
+        next(others).read_bytes()
+        return not mount.view()["warnings"]
+
+    harness.eventually(is_recorded, what="the epoch in the ledger")
+    assert verified() == (0, shown, True, None)
+    mount.unmount()
+
+
+# A saved token has all that was read, or is not saved.
+def test_a_token_is_not_saved_from_a_ledger_that_lags(small_disk, mounts,
+                                                      folder):
+    if small_disk is None:
+        return
+    # One more than a line has room for.
+    source = trees.class_folders(folder / "many", classes=3, per_class=2731)
+    mount = mounts(source, {"policy": "brand", "substitute": "directory",
+                            "open": "seen", "epoch.advance": "manual",
+                            "state": small_disk})
+    files = [path for path in sorted(mount.path.glob("*/*")) if path.is_file()]
+
+    def save():
+        return mount.run([harness.shufflectl(), "token", mount.path, "--save",
+                          folder / "saved"], check=False)
+
+    for path in files[:100]:
+        path.read_bytes()
+    assert save().returncode == 0
+    saved = (folder / "saved/token").read_text()
+    with open(small_disk / "filler", "wb", buffering=0) as filler:
+        with pytest.raises(OSError):
+            while True:
+                filler.write(bytes(512))
+    read = 100
+    while not mount.view()["warnings"]:
+        files[read].read_bytes()
+        read += 1
+    done = save()
+    assert done.returncode == 1 and "the mount's ledger lacks" in done.stderr
+    assert (folder / "saved/token").read_text() == saved
+    (small_disk / "filler").unlink()
+
+    def is_saved():  # opens bring it to the ledger
+        nonlocal read
+        files[read].read_bytes()
+        read += 1
+        return save().returncode == 0
+
+    harness.eventually(is_saved, what="a token")
+    assert (folder / "saved/token").read_text().split()[5] == str(read)
     mount.unmount()

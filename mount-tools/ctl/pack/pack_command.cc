@@ -109,7 +109,9 @@ class PackCommand : public Command {
   absl::Status Run(const CommandContext& context) override;
 
  private:
-  absl::StatusOr<PackComposition> Compose(const ScannedSource& scanned) const;
+  // Also says in `report` whether names stay.
+  absl::StatusOr<PackComposition> Compose(const ScannedSource& scanned,
+                                          PackReport& report) const;
   // InvalidArgument if an option belongs to the other kind of pack.
   absl::Status CheckKind() const;
   absl::Status RunAligned(const CommandContext& context) const;
@@ -131,7 +133,7 @@ class PackCommand : public Command {
 // The chunks of a view of the whole source. They contain everything that any
 // view moves, and a view uses the part that it has.
 absl::StatusOr<PackComposition> PackCommand::Compose(
-    const ScannedSource& scanned) const {
+    const ScannedSource& scanned, PackReport& report) const {
   PackComposition composition;
   ASSIGN_OR_RETURN(
       composition.chunk_size,
@@ -148,7 +150,8 @@ absl::StatusOr<PackComposition> PackCommand::Compose(
                      ": there are no samples outside of splits; name the "
                      "directory of the training data"));
   }
-  if (!dataset->moves() && !force_) {
+  report.names_stay = !dataset->moves();
+  if (report.names_stay && !force_) {
     return absl::FailedPreconditionError(absl::StrCat(
         scanned.path,
         ": a mount would not read the pack, because file names "
@@ -212,7 +215,7 @@ absl::Status PackCommand::Run(const CommandContext& context) {
   report.destination = AbsolutePath(destination_, context.cwd);
   ASSIGN_OR_RETURN(const ScannedSource scanned, ScanSource(source_, context));
   report.source = scanned.path;
-  ASSIGN_OR_RETURN(const PackComposition composition, Compose(scanned));
+  ASSIGN_OR_RETURN(const PackComposition composition, Compose(scanned, report));
   if (memory == kAuto) options.memory_bytes = MemoryFor(scanned);
   report.memory_bytes = options.memory_bytes;
   if (context.err_terminal) options.progress = PackProgressOn(*context.err);

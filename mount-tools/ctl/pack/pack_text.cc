@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "core/config/value_text.h"
 #include "nlohmann/json.hpp"
 
@@ -43,6 +44,11 @@ std::string Quoted(const std::string& path) {
     }
   }
   return quoted + "'";
+}
+
+// As a value of -o, which is split at commas.
+std::string OptionValue(const std::string& value) {
+  return absl::StrReplaceAll(value, {{"\\", "\\\\"}, {",", "\\,"}});
 }
 
 }  // namespace
@@ -92,9 +98,10 @@ std::string PackText(const PackReport& report) {
         &text, Counted(report.unpacked_files, "file is", "files are"),
         " not in it: splits, manifests and what else shows its own content\n");
   }
-  absl::StrAppend(&text, "mount it: shufflefs -o policy=brand,brand.packed=",
-                  Quoted(report.destination), " ", Quoted(report.source),
-                  " MOUNTPOINT\n");
+  absl::StrAppend(&text, "mount it: shufflefs -o policy=brand,",
+                  report.names_stay ? "substitute=directory," : "",
+                  "brand.packed=", Quoted(OptionValue(report.destination)), " ",
+                  Quoted(report.source), " MOUNTPOINT\n");
   return text;
 }
 

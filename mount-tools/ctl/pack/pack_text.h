@@ -14,6 +14,7 @@ struct PackReport {
   std::string source;  // absolute, like the next
   std::string destination;
   PackResult result;
+  bool names_stay = false;      // unless a mount says `substitute = directory`
   uint64_t unpacked_files = 0;  // of the source, that no view moves
   uint64_t memory_bytes = 0;    // maximum that a pass filled
   double seconds = 0;           // from the start of the command

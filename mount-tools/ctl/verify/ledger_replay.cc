@@ -14,18 +14,19 @@
 #include "core/policy/carried.h"
 #include "core/policy/plan.h"
 #include "mount-tools/config/config_file.h"
+#include "mount-tools/config/tier_capacity.h"
 #include "mount-tools/ctl/check/order_line.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
 
-// Number of files that the order must list: all files of all samples.
-uint64_t FilesInGroups(const Grouping& grouping) {
+// Number of files that the order must list: all files of its samples. A sample
+// may occur several times, or not at all.
+uint64_t FilesInOrder(const Order& order, const Grouping& grouping) {
   uint64_t files = 0;
-  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
-    const Grouping::Group& group = grouping.group(GroupId(g));
-    files += uint64_t{group.samples} * group.columns;
+  for (uint64_t rank = 0; rank < order.size(); ++rank) {
+    files += grouping.columns(SampleId(order.SampleAt(rank)));
   }
   return files;
 }
@@ -49,12 +50,22 @@ absl::optional<Grouping::Place> PlaceOf(const std::string& path,
   return dataset.grouping().place(*entry);
 }
 
-absl::optional<uint64_t> RankOf(EntryId file,
-                                const LedgerReplay::Replayed& replayed) {
+// Returns whether the order has the sample of `file` at `rank`.
+bool HasRank(uint64_t rank, EntryId file,
+             const LedgerReplay::Replayed& replayed) {
   const Grouping& grouping = replayed.setup->dataset->grouping();
-  if (!grouping.place(file)) return absl::nullopt;
-  return replayed.binding->plan().view_order().PositionOf(
-      grouping.sample(file).value());
+  const Order& order = replayed.binding->plan().view_order();
+  return grouping.place(file) && rank < order.size() &&
+         order.SampleAt(rank) == grouping.sample(file).value();
+}
+
+// The first rank of the file's sample, for errors.
+std::string RankText(EntryId file, const LedgerReplay::Replayed& replayed) {
+  const Grouping& grouping = replayed.setup->dataset->grouping();
+  if (!grouping.place(file)) return "no rank";
+  const Order& order = replayed.binding->plan().view_order();
+  const uint64_t rank = order.PositionOf(grouping.sample(file).value());
+  return rank < order.size() ? absl::StrCat("rank ", rank) : "no rank";
 }
 
 absl::Status UnreadCatalogue(const absl::Status& status) {
@@ -73,7 +84,12 @@ absl::StatusOr<LedgerReplay> LedgerReplay::Make(const MountConfig& mount) {
   ASSIGN_OR_RETURN(std::string state, StatePath(mount));
   absl::StatusOr<Catalogue> catalogue = LoadCatalogue(CataloguePath(state));
   if (!catalogue.ok()) return UnreadCatalogue(catalogue.status());
-  return LedgerReplay(mount, std::move(source), std::move(state),
+  MountConfig with_sizes = mount;
+  // If the size is not known, what follows from it is not proven: the hash of
+  // its keys is another one.
+  FindTierCapacity(with_sizes).IgnoreError();
+  return LedgerReplay(std::move(with_sizes), std::move(source),
+                      std::move(state),
                       std::make_shared<const Catalogue>(*std::move(catalogue)));
 }
 
@@ -91,7 +107,9 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
   std::shared_ptr<const ViewSetup>& setup =
       setups_[EffectiveToml(mount_, config)];
   if (setup == nullptr) {
-    SetupTools tools = ToolsWithoutMount(source_, AllPolicies());
+    // With the mount, because its views share the tier, and a file belongs to
+    // the innermost one alone.
+    SetupTools tools = ToolsWithoutMount(source_, AllPolicies(), &mount_);
     // The mount's orders are by the places that it found.
     tools.addresses = [this](const Dataset& dataset) {
       return PlaceFinder(source_, FilePlace(state_ + "/" + kPlacesFile),
@@ -144,17 +162,18 @@ absl::Status LedgerReplay::CompareOrder(absl::string_view order,
     ++lines;
     const absl::optional<EntryId> sample = catalogue.FindPath(line.sample);
     const absl::optional<EntryId> shown = ShownBy(line, replayed);
-    if (sample && shown == sample && RankOf(*sample, replayed) == line.rank) {
+    if (sample && shown == sample && HasRank(line.rank, *sample, replayed)) {
       return absl::OkStatus();
     }
     return absl::DataLossError(
         absl::StrCat("the mount shows ", line.sample, " as ", line.name,
                      " at rank ", line.rank, ", the ledger says ",
-                     shown ? absl::StrCat(catalogue.path(*shown), " at rank ",
-                                          RankOf(*shown, replayed).value_or(0))
+                     shown ? absl::StrCat(catalogue.path(*shown), " at ",
+                                          RankText(*shown, replayed))
                            : "that there is no such name"));
   }));
-  const uint64_t files = FilesInGroups(replayed.setup->dataset->grouping());
+  const uint64_t files = FilesInOrder(replayed.binding->plan().view_order(),
+                                      replayed.setup->dataset->grouping());
   if (lines == files) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("the mount's order lists ", lines, " files of ", files));

@@ -27,8 +27,9 @@ namespace shufflefs {
 // Not thread-safe: it remembers the setups that it made. Needs no mount.
 class LedgerReplay {
  public:
-  // Takes the source, the state directory and the views' configurations from
-  // `mount`. Errors: those of opening the source and of LoadCatalogue.
+  // Takes the source, the state directory, the tier's size and all views from
+  // `mount`: orders may follow from any of them. Errors: those of opening the
+  // source and of LoadCatalogue.
   static absl::StatusOr<LedgerReplay> Make(const MountConfig& mount);
 
   // Proves the whole ledger of the mount, or that of another node, which has

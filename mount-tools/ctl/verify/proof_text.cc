@@ -77,6 +77,12 @@ const absl::Status* LiveStatus(const VerifyResult& result,
   return epoch.running && it != result.live.end() ? &it->second : nullptr;
 }
 
+// "" if it was, or if nothing was to be compared.
+std::string NotCompared(const VerifyResult& result, const EpochProof& epoch) {
+  const auto it = result.not_compared.find(epoch.begin.view_path);
+  return epoch.running && it != result.not_compared.end() ? it->second : "";
+}
+
 std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
   const LedgerEpoch& begin = epoch.begin;
   std::string line = absl::StrCat(
@@ -92,6 +98,9 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
     absl::StrAppend(&line, live->ok()
                                ? "; the mount shows it"
                                : absl::StrCat("; BROKEN: ", live->message()));
+  }
+  if (const std::string why = NotCompared(result, epoch); !why.empty()) {
+    absl::StrAppend(&line, "; not compared with the mount: ", why);
   }
   if (epoch.times) {
     absl::StrAppend(&line, "; samples shown ", epoch.times->fewest, " to ",
@@ -303,6 +312,7 @@ ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
       {"bijection_why", std::string(epoch.bijection.message())},
       {"shown_by_mount",
        live == nullptr ? ProofObject() : ProofObject(live->ok())},
+      {"not_compared", TextOrNull(NotCompared(result, epoch))},
       {"mixing_of", !epoch.mixing          ? ProofObject()
                     : epoch.begin.reactive ? ProofObject("reading")
                                            : ProofObject("plan")},

@@ -18,6 +18,8 @@ struct VerifyResult {
   // By view path: whether the mount shows the current epoch as the ledger has
   // it. Views that were not compared are absent.
   std::map<std::string, absl::Status> live;
+  // By view path: why that was not compared, though the epoch is proven.
+  std::map<std::string, std::string> not_compared;
   // The ledgers of other nodes, by their paths, and what all of them say
   // together. There the mount's own ledger has number 0.
   struct Other {

@@ -104,6 +104,28 @@ TEST_F(JointProofTest, ASampleOnSeveralNodesIsCountedUnlessItIsCarried) {
   EXPECT_EQ(joint[0].again, 2u);
 }
 
+// How many names there are is only what a ledger claims.
+TEST_F(JointProofTest, MemoryIsTakenByWhatWasReadAlone) {
+  constexpr uint64_t kMany = uint64_t{1} << 40;
+  for (size_t node = 0; node < 2; ++node) {
+    const std::unique_ptr<Ledger> ledger = Open(node);
+    LedgerEpoch record = Record(0);
+    record.names = kMany;
+    ASSERT_TRUE(ledger->BeginEpoch(record).ok());
+    ASSERT_TRUE(ledger->Consumed(0, kMany - 1).ok());
+    ASSERT_TRUE(ledger->Consumed(0, node).ok());
+    record.epoch = record.binding = Epoch(1);
+    record.carried = {{kMany - 1, kMany - 1}};
+    ASSERT_TRUE(ledger->BeginEpoch(record).ok());
+  }
+  const std::vector<JointEpoch> joint = Joint();
+  ASSERT_EQ(joint.size(), 2u);
+  EXPECT_EQ(joint[0].names, kMany);
+  EXPECT_EQ(joint[0].consumed, 3u);
+  EXPECT_EQ(joint[0].again, 0u);
+  EXPECT_EQ(joint[1].early, 1u);
+}
+
 TEST_F(JointProofTest, ANodeWithOtherNamesIsNamedAndNotCounted) {
   for (size_t node = 0; node < 3; ++node) {
     const std::unique_ptr<Ledger> ledger = Open(node);

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/ledger/served_counts.h"
 #include "core/view/view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -87,6 +88,26 @@ TEST_F(VerifyTest, WhatWasOpenedForAnEpochAndBoundAnewIsFound) {
     ASSERT_EQ(proof.epochs.size(), 2u);
     EXPECT_EQ(proof.epochs[1].bound_anew, all_carried ? 0u : 1u);
     EXPECT_EQ(proof.broken(), !all_carried);
+  }
+}
+
+// What a ledger claims of another dataset takes no memory.
+TEST_F(VerifyTest, CountsOfAnotherNumberOfNamesAreNotUnpacked) {
+  for (const uint64_t names : {60, 1 << 20}) {
+    unlink(path_.c_str());
+    {
+      std::unique_ptr<Ledger> ledger = Open();
+      LedgerEpoch epoch = Reactive(0);
+      epoch.repeats = true;
+      epoch.names = names;
+      epoch.served = PackCounts(std::vector<uint32_t>(names, 3));
+      EXPECT_LT(epoch.served.size(), 100u);
+      ASSERT_TRUE(ledger->BeginEpoch(epoch).ok());
+    }
+    const LedgerProof proof = Proof();
+    EXPECT_FALSE(proof.broken());
+    ASSERT_EQ(proof.epochs.size(), 1u);
+    EXPECT_EQ(proof.epochs[0].times.has_value(), names == 60);
   }
 }
 

@@ -36,11 +36,15 @@ EpochToken ReactiveToken() {
   token.policy = "met";
   token.kept.clear();
   token.read.clear();
-  token.digest = 42;
   token.pairs.emplace();
   token.pairs->bound = {{2, 3}};
   token.pairs->shown = {{5, 5}, {0, 70000}};
   token.pairs->times = std::string("\0\1 x", 4);
+  ShownPairs shown;
+  shown.sum = TimesDigest(token.pairs->times);
+  for (const CarriedPair& pair : token.pairs->shown) shown.Add(pair);
+  token.position = shown.count;
+  token.digest = shown.sum;
   return token;
 }
 
@@ -75,7 +79,7 @@ TEST(EpochTokenTest, ComesBackAsItWas) {
   EXPECT_FALSE(planned.whole.has_value());
   EXPECT_EQ(planned.by_hand, 0u);
   const EpochToken reactive = ParsedToken(TokenText(ReactiveToken()));
-  EXPECT_EQ(reactive.digest, 42u);
+  EXPECT_EQ(reactive.digest, ReactiveToken().digest);
   ASSERT_TRUE(reactive.pairs.has_value());
   EXPECT_EQ(reactive.pairs->bound, ReactiveToken().pairs->bound);
   EXPECT_EQ(reactive.pairs->shown, ReactiveToken().pairs->shown);
@@ -118,6 +122,31 @@ TEST(EpochTokenTest, AnyChangeOfACharacterIsRefused) {
       EXPECT_FALSE(ParseToken(text.substr(0, at)).ok()) << at;
     }
   }
+}
+
+// A ledger that waits for space has fewer pairs than were read.
+TEST(EpochTokenTest, PairsThatLackSomeOfWhatWasReadAreRefused) {
+  const auto refused = [](const EpochToken& token) {
+    const absl::Status status = ParseToken(TokenText(token)).status();
+    EXPECT_TRUE(status.ok() ||
+                absl::StrContains(status.message(), "lacks a part"))
+        << status;
+    return !status.ok();
+  };
+  EpochToken token = ReactiveToken();
+  EXPECT_FALSE(refused(token));
+  token.pairs->shown.pop_back();
+  EXPECT_TRUE(refused(token));
+  token.position = 1;  // the digest is that of two
+  EXPECT_TRUE(refused(token));
+  token = ReactiveToken();
+  token.pairs->times.clear();
+  EXPECT_TRUE(refused(token));
+  token = ReactiveToken();
+  token.pairs->shown[1].sample = 70001;
+  EXPECT_TRUE(refused(token));
+  token.pairs.reset();  // they are in the mount's state
+  EXPECT_FALSE(refused(token));
 }
 
 TEST(EpochTokenTest, ALineOfTheFormerVersionIsNamedSo) {
