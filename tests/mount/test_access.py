@@ -7,7 +7,9 @@ import struct
 
 import pytest
 
+import containers
 import harness
+import record_checks
 import trees
 from harness import NOBODY, SELF, User
 
@@ -180,6 +182,21 @@ def test_a_view_mixes_apart_what_is_closed(mounts, folder):
     assert lines_of(mount.path, names[0], NOBODY) == shown[names[0]]
     assert lines_of(mount.path, names[2], NOBODY) == []
     assert any("record.scope" in line for line in mount.view()["warnings"])
+
+
+@as_root
+def test_what_is_in_a_closed_archive_is_not_told(mounts, folder):
+    """The status and the log are for everybody, and name the file alone."""
+    source = folder / "source"
+    source.mkdir()
+    containers.write_tar(source / "closed.tar", [
+        (name, {"txt": b"t"}) for name in ("a", "needle", "b", "needle")])
+    (source / "closed.tar").chmod(0o600)
+    mount = record_checks.indexed(mounts(source, {**OTHERS, "policy": "lirs"}))
+    assert "comes again" in untouched(mount)["closed.tar"]
+    told = [(mount.control_dir / name).read_text()
+            for name in ("status", "metrics")]
+    assert not any("needle" in text for text in (*told, mount.log()))
 
 
 # [S-3.16c] With allow_other a mode is shown that gives nobody more than the
