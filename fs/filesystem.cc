@@ -63,7 +63,7 @@ Filesystem::Filesystem(const Parts& parts)
 
 void Filesystem::Begin(const ServedDataset& served, bool kernel_knows_epochs) {
   if (kernel_knows_epochs) warmer_.Begin(served);
-  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, served);
+  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, served, waits_);
   Tree::Parts tree;
   tree.served = &served;
   tree.rights = rights_owner_.get();

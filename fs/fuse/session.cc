@@ -80,6 +80,7 @@ class FuseSession : public Session {
       });
     };
     context_.let_others_serve = [this] { loop_->LetOthersServe(); };
+    context_.filesystem->SetWaits(context_.let_others_serve);
     context_.filesystem->pinner().SetDue([this] { KeepPagesSoon(); });
     context_.filesystem->epoch_slots().SetCrowded(
         [this] { Later([this] { TakeEpochsBack(); }); });

@@ -4,8 +4,9 @@
 //
 // While SWITCHES/read exists, reads of files whose name begins with "hang" are
 // not answered; while SWITCHES/list exists, listings are not; while
-// SWITCHES/flush exists, closes are not; while SWITCHES/statfs exists, nobody is
-// told how much room there is. As with NFS, who is killed waits no longer.
+// SWITCHES/flush exists, closes are not; while SWITCHES/statfs exists, nobody
+// is told how much room there is. As with NFS, who is killed waits no longer.
+// While SWITCHES/slow exists, attributes take two milliseconds.
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
 #include <fcntl.h>
@@ -59,7 +60,9 @@ int Result(int64_t result) {
 }
 
 int GetAttr(const char* path, struct stat* st, fuse_file_info*) {
-  return Result(lstat(Path(path).c_str(), st));
+  if (IsOn("slow")) usleep(2000);
+  const int result = Result(lstat(Path(path).c_str(), st));
+  return result;
 }
 
 int ReadLink(const char* path, char* target, size_t size) {
