@@ -39,6 +39,13 @@ bool IsClosedBy(const absl::Status& error) {
          code == EPERM;
 }
 
+// Inode numbers that do not last are 0 in the catalogue.
+bool IsStill(const FileAttributes& known, const struct stat& now) {
+  return now.st_dev == known.device &&
+         (known.inode == 0 || now.st_ino == known.inode) &&
+         now.st_uid == known.uid && now.st_gid == known.gid;
+}
+
 // Opens a directory of the source's own mount, by a path that leads through no
 // other. EXDEV if there is none, or if the kernel cannot tell.
 absl::StatusOr<UniqueFd> OpenOnOwnMount(const SourceDir& source,
@@ -259,13 +266,11 @@ mode_t DirRights::Granted(const Task& task,
   if (options_.tap) now = options_.tap(task.dir, std::move(now));
   if (!now.ok()) return IsClosedBy(now.status()) ? kNothing : task.last;
   const FileAttributes known = catalogue_.dir_attributes(task.dir);
-  const CatalogueTables& t = catalogue_.tables();
-  const absl::optional<EntryId> entry = catalogue_.entry_of(task.dir);
-  const uint64_t ino = entry ? t.ino[entry->value()] : t.root.ino;
   const struct stat& st = now->source;
-  if (st.st_ino != ino || st.st_uid != known.uid || st.st_gid != known.gid) {
-    return kNothing;
-  }
+  if (!IsStill(known, st)) return kNothing;
+  // The list of rights may be unknown for a moment. The mode of a file with a
+  // list never gives less than the list does.
+  if (!now->list.ok() && !IsClosedBy(now->list)) return task.last & st.st_mode;
   return known.mode & now->mode;
 }
 

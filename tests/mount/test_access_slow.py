@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may read what, if the source is slow."""
+"""Who may read what, if the source is slow, fails or renumbers its inodes."""
 import os
 
 import pytest
 
 import harness
+import trees
 from harness import NOBODY, SELF
 from test_access import OTHERS, SOON, as_root, can_read, may
 from test_hanging_source import Source
@@ -60,3 +61,32 @@ def test_a_slow_source_does_not_hide_the_order_for_ever(source, mounts):
                  mount.control_dir / "epoch/0/ranked"):
         harness.eventually(lambda p=path: may("-r", p, NOBODY), SOON,
                            f"showing {path.name}")
+
+
+@as_root
+def test_lists_that_cannot_be_read_for_a_moment_close_nothing(source, mounts):
+    trees.blobs(source.directory / "in", 2, 5, largest=1000)
+    mount = mounts(source.path, LIRS)
+    path = mount.path / "in" / "c0"
+    assert may("-x", path, NOBODY)
+    source.hang("no_lists")
+    for other in (path, mount.path / "in" / "c1"):
+        assert listed(other, NOBODY), other
+    (source.directory / "in" / "c0").chmod(0o700)
+    harness.eventually(lambda: not may("-x", path, NOBODY), SOON,
+                       "closing c0")
+
+
+@as_root
+def test_new_inode_numbers_close_nothing(source, mounts):
+    trees.blobs(source.directory / "in", 2, 5, largest=1000)
+    mount = mounts(source.path, LIRS)
+    source.hang("renumber")
+    for name in ("c0", "c1"):
+        folder = mount.path / "in" / name
+        assert listed(folder, NOBODY), folder
+        for file in os.listdir(folder):
+            assert can_read(folder / file, NOBODY), file
+    (source.directory / "in" / "c0").chmod(0o700)
+    harness.eventually(lambda: not may("-x", mount.path / "in" / "c0", NOBODY),
+                       SOON, "closing c0")

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
@@ -96,6 +98,47 @@ TEST_F(DirRightsTest, AListThatClosesIsSeen) {
   Make(true);
   ASSERT_TRUE(SetAcl(tree_.At("a"), AclWith(kUser, 0, 5, 5)));
   EXPECT_EQ(ModeOf("a") & 0055, 0u);
+}
+
+TEST_F(DirRightsTest, AListThatCannotBeReadForAMomentClosesNothing) {
+  int error = 0;
+  options_.tap = [&error](DirId, absl::StatusOr<RightsNow> now) {
+    if (error == 0 || !now.ok()) return now;
+    now->mode &= ~0077u;
+    now->list = ErrnoStatus(error, "list");
+    return now;
+  };
+  Make(true);
+  EXPECT_EQ(ModeOf("a"), 0755u);
+  error = EIO;
+  EXPECT_EQ(ModeOf("a"), 0755u);
+  Mode("a", 0750);
+  EXPECT_EQ(ModeOf("a"), 0750u);
+  Mode("a", 0755);
+  EXPECT_EQ(ModeOf("a"), 0750u) << "nobody knows of lists";
+  error = EACCES;
+  EXPECT_EQ(ModeOf("a"), 0700u);
+  error = 0;
+  EXPECT_EQ(ModeOf("a"), 0755u);
+}
+
+TEST_F(DirRightsTest, InodesThatDoNotLastCloseNothing) {
+  Make(true);
+  CatalogueTables tables = catalogue_->tables();
+  const EntryId entry = *catalogue_->entry_of(*catalogue_->FindDir("a"));
+  ++tables.ino[entry.value()];
+  const auto mode = [&] {
+    const Catalogue catalogue = Catalogue::FromTables(tables);
+    DirRights rights(source_, catalogue, options_);
+    return rights.ModeOf(*catalogue.FindDir("a")) & 0777;
+  };
+  EXPECT_EQ(mode(), 0u);
+  tables.devices[0].inodes_last = 0;
+  EXPECT_EQ(mode(), 0755u);
+  Mode("a", 0700);
+  EXPECT_EQ(mode(), 0700u);
+  ++tables.devices[0].number;
+  EXPECT_EQ(mode(), 0u) << "something is mounted there";
 }
 
 TEST_F(DirRightsTest, OneUserAloneIsNotWatched) {
