@@ -442,6 +442,9 @@ absl::StatusOr<std::string> Filesystem::GetXattr(uint64_t nodeid,
   if (name != kSampleXattr || known == nullptr || !is_file) {
     return ErrnoStatus(ENODATA, name);
   }
+  // Under an open name its users could learn names that they may not list.
+  ShownRights& rights = tree_.load(std::memory_order_acquire)->rights();
+  if (!rights.NamesAreOpen(EntryId(node.id))) return ErrnoStatus(ENODATA, name);
   return known->catalogue().path(EntryId(node.id));
 }
 

@@ -124,4 +124,18 @@ ShownRights::Listing ShownRights::ListingOf(const View& view) {
   return listing;
 }
 
+bool ShownRights::NamesAreOpen(EntryId file) {
+  if (!dirs_.are_watched()) return true;
+  const Catalogue& catalogue = served_.catalogue();
+  std::vector<DirId> dirs;
+  for (DirId at = catalogue.parent(file);; at = catalogue.parent(at)) {
+    dirs.push_back(at);
+    if (at == DirId(0)) break;
+  }
+  for (const mode_t mode : dirs_.ModesOf(dirs)) {
+    if ((Lacking(mode, 5) & ~Lacking(mode, 1) & 0777) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace shufflefs

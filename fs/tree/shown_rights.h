@@ -51,6 +51,9 @@ class ShownRights {
     mode_t bits = 0111;  // classes that may: its owner, that group, others
   };
   Listing ListingOf(const View& view);
+  // Returns whether everybody who may search a file's directory, or one above,
+  // may list it. If not, names of such files are told to nobody.
+  bool NamesAreOpen(EntryId file);
 
  private:
   std::vector<DirId> DirsOf(Node file) const;

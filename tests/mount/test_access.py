@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may read what: a mount gives nobody what the source refuses him."""
+import errno
 import json
 import os
 import stat
@@ -335,6 +336,24 @@ def test_names_of_closed_directories_are_not_told(mounts, source):
         harness.eventually(kept, SOON, "hiding names")
         assert can_read(order, SELF) and os.listdir(listed) == names
         mount.unmount()
+
+
+@as_root
+def test_an_open_name_tells_no_name_that_cannot_be_listed(mounts, source):
+    (source / "c1").chmod(0o711)
+    (source / "c3").chmod(0o755)
+    mount = mounts(source, {**TREE, "policy": "lirs"})
+    shown = []
+    for folder in ("c0", "c2", "c3", "c4"):
+        for path in (mount.path / folder).iterdir():
+            try:
+                shown.append(os.getxattr(path, "user.shufflefs.sample"))
+            except OSError as error:
+                assert error.errno == errno.ENODATA
+                shown.append(b"")
+    assert b"" in shown  # c1 has the same users as the others
+    assert not any(name.startswith(b"c1/") for name in shown)
+    assert any(name.startswith(b"c0/") for name in shown)
 
 
 @as_root
