@@ -44,6 +44,7 @@ class DirRightsTest : public ::testing::Test {
   void Make(bool serves_others) {
     ScanOptions scan;
     scan.serves_others = serves_others;
+    rights_.reset();  // its threads use the catalogue
     catalogue_ = std::make_unique<Catalogue>(tree_.Scanned(scan));
     rights_ = std::make_unique<DirRights>(source_, *catalogue_, options_);
   }
