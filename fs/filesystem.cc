@@ -63,7 +63,7 @@ Filesystem::Filesystem(const Parts& parts)
 
 void Filesystem::Begin(const ServedDataset& served, bool kernel_knows_epochs) {
   if (kernel_knows_epochs) warmer_.Begin(served);
-  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, served);
+  rights_owner_ = std::make_unique<ShownRights>(*parts_.source, served, waits_);
   Tree::Parts tree;
   tree.served = &served;
   tree.rights = rights_owner_.get();
@@ -442,6 +442,9 @@ absl::StatusOr<std::string> Filesystem::GetXattr(uint64_t nodeid,
   if (name != kSampleXattr || known == nullptr || !is_file) {
     return ErrnoStatus(ENODATA, name);
   }
+  // Under an open name its users could learn names that they may not list.
+  ShownRights& rights = tree_.load(std::memory_order_acquire)->rights();
+  if (!rights.NamesAreOpen(EntryId(node.id))) return ErrnoStatus(ENODATA, name);
   return known->catalogue().path(EntryId(node.id));
 }
 

@@ -74,6 +74,9 @@ class Filesystem {
   // reports them. So it is told, at the next OPEN, to open files by itself.
   // This holds for as long as the mount lives.
   void LeaveOpensToKernel() { kernel_opens_ = true; }
+  // Called on a request's thread before it waits for the source. Call it before
+  // Begin, if at all.
+  void SetWaits(std::function<void()> waits) { waits_ = std::move(waits); }
   // Knows which inodes' readers are cut off. Call it before Begin, if at all.
   // `files` outlives the filesystem's use.
   void SetBacking(const BackingFiles* files) { backing_ = files; }
@@ -176,6 +179,7 @@ class Filesystem {
   std::atomic<Tree*> tree_{nullptr};
 
   // Set once, before served_ and tree_ publish them.
+  std::function<void()> waits_;
   std::unique_ptr<ShownRights> rights_owner_;
   std::unique_ptr<Tree> tree_owner_;
 

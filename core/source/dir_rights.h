@@ -6,9 +6,22 @@
 // opened waits for the next scan, because names and records were mixed by what
 // the catalogue knew.
 //
-// Separate threads ask the source, one for each of its file systems. If one of
-// them hangs, no caller waits longer than `patience`; the last known answer of
-// its directories then counts. The others are asked as ever.
+// Separate threads ask the source: one for each of its file systems, and more
+// for one that is slow. Questions about few directories come before those about
+// many, so whoever lists everything does not hold up who opens a file.
+//
+// How old an answer may be depends on whether the file system answers at all:
+// * It hangs: a question waits for `patience`, and none that began later was
+//   answered. The last answers count, however old, and no caller waits longer
+//   than `patience`. The other file systems are asked as ever.
+// * It answers, but not within `patience`. An answer counts until it is `limit`
+//   old; one about many directories for as long as it takes to ask for all of
+//   them one after the other. Until there is such an answer, the caller waits,
+//   up to `limit`. Then nothing is granted. The question remains, so a later
+//   call finds its answer.
+// Until a directory is asked for, the scan's answer counts as one that was
+// given when this object was made. So a mount that begins refuses nobody
+// anything because a slow source cannot tell of all directories yet.
 #ifndef SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_
 #define SHUFFLEFS_CORE_SOURCE_DIR_RIGHTS_H_
 
@@ -17,7 +30,9 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -38,11 +53,20 @@ namespace shufflefs {
 class DirRights {
  public:
   using Duration = std::chrono::milliseconds;
+  // Sees what the source says about a directory, on the thread that asked.
+  // Returns what counts.
+  using Tap = std::function<absl::StatusOr<RightsNow>(
+      DirId dir, absl::StatusOr<RightsNow> now)>;
   struct Options {
     // An answer of the source is valid for this time. It is valid for as long
     // again for each further thousand directories that are asked for together.
     Duration fresh{1000};
     Duration patience{1000};
+    // No older answer counts while the source answers. Nobody waits longer.
+    Duration limit{10000};
+    // Called without a lock by a call that waits for longer than a moment.
+    std::function<void()> waits;
+    Tap tap;  // for tests
   };
   // `source` and `catalogue` outlive the object. If no other user is served,
   // the source is not asked.
@@ -54,7 +78,7 @@ class DirRights {
 
   // Returns whether the source is asked, so that answers may change.
   bool are_watched() const { return catalogue_.serves_others(); }
-  // Type and permission bits. May wait for the source for up to `patience`.
+  // Type and permission bits. May wait for the source, as described above.
   mode_t ModeOf(DirId dir) ABSL_LOCKS_EXCLUDED(mu_);
   // The modes of several directories, in their order. Faster than one by one.
   std::vector<mode_t> ModesOf(const std::vector<DirId>& dirs)
@@ -66,24 +90,51 @@ class DirRights {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // The directories of one file system, and the thread that asks for them.
+  using Time = Clock::time_point;
+  // One call that waits. It is woken when its last directory is answered.
+  struct Asker {
+    CondVar answered;
+    size_t left = 0;
+  };
+  // The directories of one file system, and the threads that ask for them.
   struct Lane {
-    std::deque<DirId> queue;
+    explicit Lane(uint32_t its_number) : number(its_number) {}
+    const uint32_t number;
+    // Those that wait, by the size of the question. One that is in `few` may be
+    // in `many`, too, where it is skipped.
+    std::deque<DirId> few;
+    std::deque<DirId> many;
+    uint32_t turn = 0;
     CondVar wanted;
-    // When the thread began to ask the source for a directory. The clock's
-    // epoch: it is not asking.
-    Clock::time_point asking_since;
-    absl::optional<std::jthread> thread;  // empty: the system gave none yet
+    size_t idle = 0;
+    // When the running questions began, and the latest begin of one that was
+    // answered.
+    std::multiset<Time> running;
+    Time answered;
+    Clock::duration pace{0};  // how long a question takes, smoothed
+    // Empty: the system gave none yet. Last, so that they end first.
+    std::vector<std::jthread> threads;
   };
   struct Known {
     mode_t mode = 0;
-    Clock::time_point asked;       // the clock's epoch: never
-    const Lane* queued = nullptr;  // where it waits, or is asked for
+    Time asked;   // when the question began; the clock's epoch: never
+    Time asking;  // since when a thread asks; the clock's epoch: none does
+    Lane* lane = nullptr;  // where it waits, or is asked for
+    bool in_few = false;
+    bool in_many = false;
+    std::vector<Asker*> askers;
   };
   struct Task {
     DirId dir;
     mode_t last = 0;
-    Clock::time_point begun;
+    Time begun;
+  };
+  struct Question {
+    const std::vector<DirId>& dirs;
+    Time begun;
+    // Fixed, so that anything asked since the call began is new enough.
+    Time since;
+    bool is_few = false;
   };
   // By Catalogue::device. What does not lie on the source's own mount, though
   // it did in the catalogue, has a lane of its own: whoever mounts something
@@ -91,21 +142,42 @@ class DirRights {
   static constexpr uint32_t kOwn = 0;
   static constexpr uint32_t kMountedOver = UINT32_MAX;
 
-  void Watch(std::stop_token stop, uint32_t number, Lane& lane)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void Watch(std::stop_token stop, Lane& lane) ABSL_LOCKS_EXCLUDED(mu_);
   absl::optional<Task> NextTask(std::stop_token stop, Lane& lane)
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::optional<DirId> TakeNext(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Empty: the directory belongs to the lane kMountedOver.
   absl::optional<mode_t> AskLane(uint32_t number, const Task& task) const;
-  mode_t Granted(DirId dir, mode_t last,
-                 const absl::StatusOr<RightsNow>& now) const;
+  mode_t Granted(const Task& task, absl::StatusOr<RightsNow> now) const;
+  void NoteAnswer(Lane& lane, const Task& task, absl::optional<mode_t> mode)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static void Wake(Known& known);
   uint32_t LaneNumberOf(DirId dir) const;
   Lane& LaneOf(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void QueueIn(uint32_t number, DirId dir) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Hangs(const Lane& lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Queues those of `dirs` that the source was not asked for since `since`.
-  // Returns how many of them are in lanes that do not hang.
-  size_t Queue(const std::vector<DirId>& dirs, Clock::time_point since)
+  // Starts one more thread if the lane has none, or needs another one.
+  void Reinforce(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Has the directory asked for, and soon if `is_few`.
+  void Want(DirId dir, Known& known, bool is_few)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // From when on the file system counts as hanging if nothing is answered
+  // meanwhile. REQUIRES: known.lane != nullptr.
+  Time HangsFrom(const Known& known) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns whether the answer counts without waiting for another one, if the
+  // file system does (not) hang.
+  bool IsNew(const Known& known, const Question& question) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsNewEnough(const Known& known, const Question& question) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits for the directories that file systems which do not hang have not
+  // answered, up to `until` or until one of these hangs. Returns whether there
+  // was one. `all_new`: IsNew, not IsNewEnough.
+  bool Await(const Question& question, bool all_new, Time until)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The answers, if there is nothing to wait for before `until`.
+  absl::optional<std::vector<mode_t>> ModesBy(const Question& question,
+                                              bool all_new, Time until)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<mode_t> ModesNow(const Question& question)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   Known& KnownOf(DirId dir) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -113,9 +185,9 @@ class DirRights {
   const SourceDir& source_;
   const Catalogue& catalogue_;
   const Options options_;
+  const Time made_ = Clock::now();
 
   Mutex mu_;
-  CondVar asked_;
   bool ends_ ABSL_GUARDED_BY(mu_) = false;
   absl::flat_hash_map<DirId, Known> known_ ABSL_GUARDED_BY(mu_);
   // Last member, so that the threads end first. A lane stays where it is.

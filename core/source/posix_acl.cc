@@ -104,19 +104,19 @@ absl::StatusOr<mode_t> ReadWithin(mode_t mode, absl::optional<uid_t> owner,
   }
 }
 
-// The same. If the list cannot be read, only the owner's bits remain.
+// The same, for any owner. If the list cannot be read, only the owner's bits
+// remain.
 template <typename Get>
-mode_t Within(mode_t mode, absl::optional<uid_t> owner, const Get& get) {
-  return ReadWithin(mode, owner, get).value_or(mode & ~kNotOwners);
-}
-
-// The same, for any owner.
-template <typename Get>
-mode_t ModeLimited(const struct stat& found, const OverflowIds& ids,
-                   const Get& get) {
-  if (S_ISLNK(found.st_mode)) return found.st_mode;
-  return ids.Limit(Within(found.st_mode, ids.UserOf(found.st_uid), get),
-                   found.st_uid, found.st_gid);
+RightsNow Limited(const struct stat& found, const OverflowIds& ids,
+                  const Get& get) {
+  RightsNow now{.source = found, .mode = found.st_mode, .list = {}};
+  if (S_ISLNK(found.st_mode)) return now;
+  const absl::StatusOr<mode_t> within =
+      ReadWithin(found.st_mode, ids.UserOf(found.st_uid), get);
+  now.list = within.status();
+  now.mode = ids.Limit(within.value_or(found.st_mode & ~kNotOwners),
+                       found.st_uid, found.st_gid);
+  return now;
 }
 
 }  // namespace
@@ -151,17 +151,19 @@ absl::StatusOr<mode_t> ModeWithinAclOf(int fd, mode_t mode, uid_t owner) {
 }
 
 mode_t ShownModeOf(int fd, const struct stat& found, const OverflowIds& ids) {
-  return ModeLimited(found, ids, [fd](char* out, size_t size) {
+  const auto get = [fd](char* out, size_t size) {
     return fgetxattr(fd, kXattr, out, size);
-  });
+  };
+  return Limited(found, ids, get).mode;
 }
 
 mode_t ShownModeAt(int dir, const char* name, const struct stat& found,
                    const OverflowIds& ids) {
-  return ModeLimited(found, ids, [&](char* out, size_t size) {
+  const auto get = [&](char* out, size_t size) {
     const std::string path = absl::StrCat("/proc/self/fd/", dir, "/", name);
     return lgetxattr(path.c_str(), kXattr, out, size);
-  });
+  };
+  return Limited(found, ids, get).mode;
 }
 
 absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
@@ -181,12 +183,11 @@ absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
   now.mode = now.source.st_mode;
   if (!reads_list) return now;
   // Uses the descriptor's own name, because a path may lead elsewhere by now.
-  now.mode = ModeLimited(
-      now.source, source.overflow_ids(), [&](char* out, size_t size) {
-        const std::string self = absl::StrCat("/proc/self/fd/", held.get());
-        return getxattr(self.c_str(), kXattr, out, size);
-      });
-  return now;
+  const auto get = [&](char* out, size_t size) {
+    const std::string self = absl::StrCat("/proc/self/fd/", held.get());
+    return getxattr(self.c_str(), kXattr, out, size);
+  };
+  return Limited(now.source, source.overflow_ids(), get);
 }
 
 bool AllMayReach(int dir, const OverflowIds& ids) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -40,6 +41,8 @@ mode_t ShownModeAt(int dir, const char* name, const struct stat& found,
 struct RightsNow {
   struct stat source;  // as stat reports
   mode_t mode = 0;     // as ShownModeOf
+  // Why the list could not be read. `mode` then has the owner's bits only.
+  absl::Status list;
 };
 // The rights of a path of the source, by stat and, if `reads_list`, its list.
 // Errors: those of the source.

@@ -2,7 +2,9 @@
 // RequestLoop serves a session's requests. One thread at a time, the leader,
 // takes requests from the kernel. It makes another thread the leader before it
 // serves a request that is not quick. No thread waits for the source, except
-// one that serves a write to control; other waits are left to other threads.
+// one that serves a write to control, and for a bounded time one that needs to
+// know what a directory allows. Before that the latter makes another thread the
+// leader. Other waits are left to other threads.
 // The leader answers quick requests itself. For a moment after a quick request
 // it polls for the next one without sleeping. Waking a sleeping thread on
 // another core would cost the reader more than most answers do (tens of

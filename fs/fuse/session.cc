@@ -80,6 +80,7 @@ class FuseSession : public Session {
       });
     };
     context_.let_others_serve = [this] { loop_->LetOthersServe(); };
+    context_.filesystem->SetWaits(context_.let_others_serve);
     context_.filesystem->pinner().SetDue([this] { KeepPagesSoon(); });
     context_.filesystem->epoch_slots().SetCrowded(
         [this] { Later([this] { TakeEpochsBack(); }); });
@@ -152,11 +153,11 @@ class FuseSession : public Session {
 };
 
 absl::Status FuseSession::Start() {
-  std::string fuse_options =
-      absl::StrCat("fsname=", OptionText(options_.source),
-                   ",subtype=shufflefs,default_permissions",
-                   options_.allow_other ? ",allow_other" : "",
-                   options_.read_only ? ",ro" : "");
+  std::string fuse_options = absl::StrCat(
+      "fsname=", OptionText(options_.source),
+      ",subtype=shufflefs,default_permissions",
+      options_.allow_other ? ",allow_other" : "",
+      options_.read_only ? ",ro" : "", options_.no_exec ? ",noexec" : "");
   std::vector<std::string> words = {"shufflefs", "-o", fuse_options};
   if (options_.debug) words.push_back("-d");
   std::vector<char*> argv;

@@ -28,6 +28,7 @@ class Session {
     std::string mountpoint;
     bool allow_other = false;
     bool read_only = false;
+    bool no_exec = false;
     bool debug = false;
     bool use_epochs = true;  // false: as if the kernel did not know epochs
     // Files in it may be read by the kernel itself. Outlives Mount and

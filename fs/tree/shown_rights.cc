@@ -42,10 +42,13 @@ double ShownRights::seconds() const {
 mode_t ShownRights::Searchable(const struct stat& self, DirId above,
                                DirId top) {
   const Catalogue& catalogue = served_.catalogue();
+  std::vector<DirId> dirs;
+  for (; above != top; above = catalogue.parent(above)) dirs.push_back(above);
+  const std::vector<mode_t> modes = dirs_.ModesOf(dirs);
   mode_t mode = self.st_mode;
-  for (; above != top; above = catalogue.parent(above)) {
-    mode &= ~LostBy(catalogue.dir_attributes(above), dirs_.ModeOf(above), 1,
-                    self.st_uid, self.st_gid);
+  for (size_t i = 0; i < dirs.size(); ++i) {
+    mode &= ~LostBy(catalogue.dir_attributes(dirs[i]), modes[i], 1, self.st_uid,
+                    self.st_gid);
   }
   return mode;
 }
@@ -119,6 +122,20 @@ ShownRights::Listing ShownRights::ListingOf(const View& view) {
   }
   listing.bits = 0111 & ~lost;
   return listing;
+}
+
+bool ShownRights::NamesAreOpen(EntryId file) {
+  if (!dirs_.are_watched()) return true;
+  const Catalogue& catalogue = served_.catalogue();
+  std::vector<DirId> dirs;
+  for (DirId at = catalogue.parent(file);; at = catalogue.parent(at)) {
+    dirs.push_back(at);
+    if (at == DirId(0)) break;
+  }
+  for (const mode_t mode : dirs_.ModesOf(dirs)) {
+    if ((Lacking(mode, 5) & ~Lacking(mode, 1) & 0777) != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace shufflefs

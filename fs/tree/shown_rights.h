@@ -9,6 +9,10 @@
 
 #include <sys/stat.h>
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "absl/types/optional.h"
 #include "core/engine/served_dataset.h"
 #include "core/source/dir_rights.h"
@@ -21,9 +25,12 @@ namespace shufflefs {
 // Thread-safe. A call may wait for the source as DirRights does.
 class ShownRights {
  public:
-  // `source` and `served` outlive the object.
-  ShownRights(const SourceDir& source, const ServedDataset& served)
-      : served_(served), dirs_(source, served.catalogue()) {}
+  // `source` and `served` outlive the object. `waits`: as DirRights::Options.
+  ShownRights(const SourceDir& source, const ServedDataset& served,
+              std::function<void()> waits = nullptr)
+      : served_(served),
+        dirs_(source, served.catalogue(),
+              DirRights::Options{.waits = std::move(waits)}) {}
 
   // How long the kernel may cache what depends on a directory's rights.
   double seconds() const;
@@ -44,6 +51,9 @@ class ShownRights {
     mode_t bits = 0111;  // classes that may: its owner, that group, others
   };
   Listing ListingOf(const View& view);
+  // Returns whether everybody who may search a file's directory, or one above,
+  // may list it. If not, names of such files are told to nobody.
+  bool NamesAreOpen(EntryId file);
 
  private:
   std::vector<DirId> DirsOf(Node file) const;

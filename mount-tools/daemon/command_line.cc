@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/option_table.h"
@@ -18,18 +19,17 @@ namespace shufflefs {
 namespace {
 
 // Words that mount(8), fstab and systemd pass and that need nothing from us:
-// they are for the tools above us, always so (default_permissions, noatime), or
-// decided by the kernel (nosuid, nodev).
+// they are for the tools above us, or always so (default_permissions, noatime,
+// nosuid, nodev).
 constexpr absl::string_view kIgnoredWords[] = {
-    "_netdev",  "async",   "atime",       "auto",
-    "defaults", "dev",     "diratime",    "default_permissions",
-    "exec",     "group",   "lazytime",    "loud",
-    "noatime",  "noauto",  "nodev",       "nodiratime",
-    "noexec",   "nofail",  "nogroup",     "nolazytime",
-    "nonempty", "noowner", "norelatime",  "nostrictatime",
-    "nosuid",   "nouser",  "nousers",     "owner",
-    "relatime", "silent",  "strictatime", "suid",
-    "user",     "users"};
+    "_netdev",     "async",         "atime",      "auto",
+    "defaults",    "dev",           "diratime",   "default_permissions",
+    "group",       "lazytime",      "loud",       "noatime",
+    "noauto",      "nodev",         "nodiratime", "nofail",
+    "nogroup",     "nolazytime",    "nonempty",   "noowner",
+    "norelatime",  "nostrictatime", "nosuid",     "nouser",
+    "nousers",     "owner",         "relatime",   "silent",
+    "strictatime", "suid"};
 
 struct RawArguments {
   std::vector<std::string> paths;
@@ -94,6 +94,14 @@ bool IsIgnored(absl::string_view word) {
              std::end(kIgnoredWords);
 }
 
+// What a word says about running programs of the mount, if anything. mount(8):
+// `user` and `users` forbid it unless a later word allows it.
+absl::optional<bool> NoExecOf(absl::string_view word) {
+  if (word == "exec") return false;
+  if (word == "noexec" || word == "user" || word == "users") return true;
+  return absl::nullopt;
+}
+
 // Applies one key=value to every view, or to the mount.
 absl::Status ApplyKey(absl::string_view key, std::string value,
                       absl::string_view cwd, MountConfig& config) {
@@ -119,8 +127,13 @@ bool IsPolicy(absl::string_view word) {
 }
 
 absl::Status ApplyWord(absl::string_view word, absl::string_view cwd,
-                       MountConfig& config) {
+                       CommandLine& line) {
+  MountConfig& config = line.config;
   if (IsIgnored(word)) return absl::OkStatus();
+  if (const absl::optional<bool> no_exec = NoExecOf(word)) {
+    line.run.no_exec = *no_exec;
+    return absl::OkStatus();
+  }
   if (word == "ro" || word == "rw") {
     config.read_only = word == "ro";
     return absl::OkStatus();
@@ -239,7 +252,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(
   }
   const bool file_is_whole = ValidateMount(line.config).ok();
   for (const std::string& word : words) {
-    RETURN_IF_ERROR(Annotate(ApplyWord(word, cwd, line.config), "-o"));
+    RETURN_IF_ERROR(Annotate(ApplyWord(word, cwd, line), "-o"));
   }
   if (absl::Status valid = ValidateMount(line.config); !valid.ok()) {
     return file_is_whole ? valid : Annotate(valid, file);

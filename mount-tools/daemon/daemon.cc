@@ -230,6 +230,7 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   session.mountpoint = config.mountpoint;
   session.allow_other = config.allow_other;
   session.read_only = config.read_only;
+  session.no_exec = options.no_exec;
   session.debug = options.debug;
   RETURN_IF_ERROR(end.Arm());
   session.ended = [this, &end](bool well) {

@@ -11,6 +11,7 @@ namespace shufflefs {
 struct RunOptions {
   bool foreground = false;  // -f: stay in the foreground, and log to stderr
   bool debug = false;       // -d: log every request
+  bool no_exec = false;  // -o noexec: the kernel runs no program of the mount
 };
 
 // Mounts `config` and serves it until it is unmounted or a signal ends it.

@@ -61,6 +61,21 @@ TEST_F(SearchableTest, ClassesOfAnotherOwnerAreNotTheSame) {
   EXPECT_EQ(Shown(0754, geteuid() + 1), 0u);
 }
 
+TEST_F(SearchableTest, NamesOfADirectoryThatIsNotListedAreNotTold) {
+  for (const auto& [mode, open] :
+       {std::pair(0755, true), std::pair(0711, false), std::pair(0750, true),
+        std::pair(0751, false), std::pair(0700, true)}) {
+    Mode("a", static_cast<mode_t>(mode));
+    ScanOptions scan;
+    scan.serves_others = true;
+    const auto catalogue =
+        std::make_shared<const Catalogue>(tree_.Scanned(scan));
+    const ServedDataset served(catalogue, nullptr, {}, OpensSeen());
+    ShownRights rights(source_, served);
+    EXPECT_EQ(rights.NamesAreOpen(*catalogue->FindPath("a/b/1")), open) << mode;
+  }
+}
+
 // Who may learn the names of the view of c0, in which the samples are.
 class ListingTest : public ::testing::Test {
  protected:

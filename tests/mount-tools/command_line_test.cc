@@ -115,6 +115,19 @@ TEST(CommandLine, TakesWhatMountPasses) {
   EXPECT_EQ(line.config.views[0].seed, Seed(9));
 }
 
+// mount(8): `user` and `users` mean noexec if no later word says `exec`.
+TEST(CommandLine, NoexecIsKept) {
+  const auto is_no_exec = [](const char* words) {
+    return ParsedLine({"a", "b", "-o", words}).run.no_exec;
+  };
+  EXPECT_FALSE(is_no_exec("nosuid"));
+  EXPECT_TRUE(is_no_exec("noexec,nosuid,nodev"));
+  EXPECT_TRUE(is_no_exec("exec,noexec"));
+  EXPECT_FALSE(is_no_exec("noexec,exec"));
+  EXPECT_TRUE(is_no_exec("users"));
+  EXPECT_FALSE(is_no_exec("user,exec"));
+}
+
 TEST(CommandLine, RoAndRwTheLastWins) {
   EXPECT_TRUE(ParsedLine({"a", "b", "-o", "rw,ro"}).config.read_only);
   EXPECT_FALSE(ParsedLine({"a", "b", "-o", "ro,rw"}).config.read_only);

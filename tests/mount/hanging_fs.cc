@@ -4,8 +4,11 @@
 //
 // While SWITCHES/read exists, reads of files whose name begins with "hang" are
 // not answered; while SWITCHES/list exists, listings are not; while
-// SWITCHES/flush exists, closes are not; while SWITCHES/statfs exists, nobody is
-// told how much room there is. As with NFS, who is killed waits no longer.
+// SWITCHES/flush exists, closes are not; while SWITCHES/statfs exists, nobody
+// is told how much room there is. As with NFS, who is killed waits no longer.
+// While SWITCHES/slow exists, attributes take two milliseconds; while
+// SWITCHES/no_lists exists, access control lists cannot be read; while
+// SWITCHES/renumber exists, files have other numbers each time.
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,6 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -59,7 +63,15 @@ int Result(int64_t result) {
 }
 
 int GetAttr(const char* path, struct stat* st, fuse_file_info*) {
-  return Result(lstat(Path(path).c_str(), st));
+  if (IsOn("slow")) usleep(2000);
+  const int result = Result(lstat(Path(path).c_str(), st));
+  static std::atomic<ino_t> times{0};
+  if (IsOn("renumber")) st->st_ino += ++times << 32;
+  return result;
+}
+
+int GetXattr(const char*, const char*, char*, size_t) {
+  return IsOn("no_lists") ? -EIO : -ENODATA;
 }
 
 int ReadLink(const char* path, char* target, size_t size) {
@@ -129,6 +141,7 @@ int main(int argc, char** argv) {
   Roots roots{argv[1], argv[3]};
   fuse_operations calls = {};
   calls.getattr = GetAttr;
+  calls.getxattr = GetXattr;
   calls.readlink = ReadLink;
   calls.open = Open;
   calls.read = Read;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may read what: a mount gives nobody what the source refuses him."""
+import errno
 import json
 import os
 import stat
@@ -7,7 +8,9 @@ import struct
 
 import pytest
 
+import containers
 import harness
+import record_checks
 import trees
 from harness import NOBODY, SELF, User
 
@@ -182,6 +185,21 @@ def test_a_view_mixes_apart_what_is_closed(mounts, folder):
     assert any("record.scope" in line for line in mount.view()["warnings"])
 
 
+@as_root
+def test_what_is_in_a_closed_archive_is_not_told(mounts, folder):
+    """The status and the log are for everybody, and name the file alone."""
+    source = folder / "source"
+    source.mkdir()
+    containers.write_tar(source / "closed.tar", [
+        (name, {"txt": b"t"}) for name in ("a", "needle", "b", "needle")])
+    (source / "closed.tar").chmod(0o600)
+    mount = record_checks.indexed(mounts(source, {**OTHERS, "policy": "lirs"}))
+    assert "comes again" in untouched(mount)["closed.tar"]
+    told = [(mount.control_dir / name).read_text()
+            for name in ("status", "metrics")]
+    assert not any("needle" in text for text in (*told, mount.log()))
+
+
 # [S-3.16c] With allow_other a mode is shown that gives nobody more than the
 # access control list does.
 @as_root
@@ -318,6 +336,24 @@ def test_names_of_closed_directories_are_not_told(mounts, source):
         harness.eventually(kept, SOON, "hiding names")
         assert can_read(order, SELF) and os.listdir(listed) == names
         mount.unmount()
+
+
+@as_root
+def test_an_open_name_tells_no_name_that_cannot_be_listed(mounts, source):
+    (source / "c1").chmod(0o711)
+    (source / "c3").chmod(0o755)
+    mount = mounts(source, {**TREE, "policy": "lirs"})
+    shown = []
+    for folder in ("c0", "c2", "c3", "c4"):
+        for path in (mount.path / folder).iterdir():
+            try:
+                shown.append(os.getxattr(path, "user.shufflefs.sample"))
+            except OSError as error:
+                assert error.errno == errno.ENODATA
+                shown.append(b"")
+    assert b"" in shown  # c1 has the same users as the others
+    assert not any(name.startswith(b"c1/") for name in shown)
+    assert any(name.startswith(b"c0/") for name in shown)
 
 
 @as_root

@@ -252,6 +252,21 @@ def test_a_state_directory_serves_one_daemon(mounts, source, folder):
     assert one.view()["epoch"] == 0
 
 
+@pytest.mark.parametrize("word", ["noexec", "users"])
+def test_noexec_holds(mounts, folder, word):
+    source = folder / "source"
+    source.mkdir()
+    (source / "run").write_text("#!/bin/sh\nexit 0\n")
+    (source / "run").chmod(0o755)
+    mount = mounts(source, {"policy": "native"})
+    harness.run([mount.path / "run"])
+    mount.unmount()
+    mount.options[word] = None
+    mount.start()
+    with pytest.raises(PermissionError):
+        harness.run([mount.path / "run"])
+
+
 def test_the_way_of_fstab(source, places, folder):
     """mount -t fuse.shufflefs finds the program by its name."""
     mountpoint, state = places

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
@@ -89,9 +88,9 @@ absl::Status TarNames::Insert(absl::string_view name, bool is_key) {
       return absl::OkStatus();
     }
   }
+  // The name itself is content: everybody may read the status.
   return absl::FailedPreconditionError(
-      absl::StrCat("the ", is_key ? "key" : "name", " '",
-                   absl::CHexEscape(name), "' comes again"));
+      absl::StrCat("a ", is_key ? "key" : "name", " comes again"));
 }
 
 }  // namespace shufflefs

@@ -127,6 +127,17 @@ absl::StatusOr<UniqueFd> PackDir::OpenForWriting(absl::string_view name) {
   return files_.OpenFile(name, O_WRONLY);
 }
 
+absl::Status PackDir::Limit(absl::string_view name, mode_t mode) {
+  ASSIGN_OR_RETURN(const UniqueFd file, files_.OpenFile(name, O_RDONLY));
+  struct stat st;
+  if (fstat(file.get(), &st) != 0) return ErrnoStatus(errno, PathOf(name));
+  const mode_t bits = st.st_mode & 07777;
+  if ((bits & ~mode) == 0 || fchmod(file.get(), bits & mode) == 0) {
+    return absl::OkStatus();
+  }
+  return ErrnoStatus(errno, PathOf(name));
+}
+
 absl::Status PackDir::SyncAll() {
   if (syncfs(files_.fd()) != 0) return ErrnoStatus(errno, path());
   return absl::OkStatus();

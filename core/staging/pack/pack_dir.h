@@ -79,6 +79,8 @@ class PackDir {
                      mode_t mode);
   // Opens a file to append to it.
   absl::StatusOr<UniqueFd> OpenForWriting(absl::string_view name);
+  // Takes the permissions outside `mode` from a file.
+  absl::Status Limit(absl::string_view name, mode_t mode);
   // Writes the names to the device.
   absl::Status SyncNames() { return files_.SyncNames(); }
   // Syncs the whole file system that holds the directory.

@@ -207,6 +207,17 @@ absl::Status RemoveMissing(PackDir& dir, const PackDir::Contents& contents,
   return absl::OkStatus();
 }
 
+// A directory may have been closed since the last run, which changes no file.
+absl::Status LimitRights(PackDir& dir, const PackDir::Contents& contents,
+                         mode_t mode) {
+  if (contents.manifest) RETURN_IF_ERROR(dir.Limit(kPackManifest, mode));
+  if (contents.journal) RETURN_IF_ERROR(dir.Limit(kPackJournal, mode));
+  for (const uint32_t chunk : contents.chunks) {
+    RETURN_IF_ERROR(dir.Limit(PackChunkName(chunk), mode));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<PackState> TakeUpPack(PackDir& dir, bool restart, mode_t mode,
@@ -225,6 +236,7 @@ absl::StatusOr<PackState> TakeUpPack(PackDir& dir, bool restart, mode_t mode,
     state = TakeUpUnfinished(dir, layout);
   }
   if (!state.ok()) return state;
+  RETURN_IF_ERROR(LimitRights(dir, contents, mode));
   RETURN_IF_ERROR(RemoveLeftovers(dir, contents));
   if (!contents.manifest && !contents.journal) return Begin(dir, mode, layout);
   if (!state->complete) {

@@ -27,7 +27,8 @@ inline PackIdentity IdentityOf(const PackLayout& layout) {
 
 // Prepares `dir` for writing the missing part of `layout`. With `restart` it
 // removes the pack that is there. Otherwise it continues that pack, and copies
-// its checksums into layout.manifest. Removes leftovers. New files get `mode`.
+// its checksums into layout.manifest. Removes leftovers. New files get `mode`,
+// and files of the pack that stay lose permissions outside it.
 // Errors: those of WritePack about the contents of the destination.
 absl::StatusOr<PackState> TakeUpPack(PackDir& dir, bool restart, mode_t mode,
                                      PackLayout& layout);

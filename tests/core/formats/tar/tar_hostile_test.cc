@@ -75,7 +75,7 @@ TEST(TarHostile, SparseMembersOfPax) {
 TEST(TarHostile, KeysAndNamesThatComeAgain) {
   const std::string other = TarMember("other.jpg", "x");
   EXPECT_EQ(ScanOf(Good() + other + TarMember("good.cls", "x")),
-            Refused(2048, "the key 'good' comes again"));
+            Refused(2048, "a key comes again"));
   // The same file, where it is unpacked.
   for (const char* name : {"./good.cls", "/good.cls", ".//./good.cls"}) {
     EXPECT_EQ(After(TarMember(name, "x")).code(),
@@ -83,9 +83,9 @@ TEST(TarHostile, KeysAndNamesThatComeAgain) {
         << name;
   }
   EXPECT_EQ(ScanOf(TarMember("README", "1") + other + TarMember("README", "2")),
-            Refused(2048, "the name 'README' comes again"));
+            Refused(2048, "a name comes again"));
   EXPECT_EQ(ScanOf(TarMember("d/.a", "1") + other + TarMember("d/.b", "2")),
-            Refused(2048, "the key 'd/' comes again"));
+            Refused(2048, "a key comes again"));
   // These are no repetitions.
   EXPECT_EQ(ScanOf(TarMember("d/.a", "1") + TarMember("d.jpg", "2") +
                    TarMember("d", "3") + TarMember("D.jpg", "4")),

@@ -183,6 +183,43 @@ TEST(PackWriter, GoesOnBehindWhatWasRecorded) {
   ExpectPackOf(packed);
 }
 
+void ExpectForTheOwnerOnly(const PackedTree& packed) {
+  for (const auto& entry : fs::directory_iterator(packed.dest())) {
+    EXPECT_EQ(entry.status().permissions() & fs::perms(0077), fs::perms::none)
+        << entry.path();
+  }
+}
+
+void OpenToAll(const PackedTree& packed) {
+  for (const auto& entry : fs::directory_iterator(packed.dest())) {
+    fs::permissions(entry.path(), fs::perms(0644));
+  }
+}
+
+TEST(PackWriter, WhatIsClosedBetweenRunsIsClosedInThePack) {
+  Rng rng{RandomKey(6)};
+  PackedTree packed(rng, 80, 4);
+  fs::permissions(packed.tree.At(""), fs::perms(0700));
+  std::stop_source stop;
+  PackOptions options;
+  options.memory_bytes = kSmallMemory;
+  options.stop = stop.get_token();
+  options.progress_every = {};
+  options.progress = [&](const PackProgress& now) {
+    if (now.written > packed.catalogue->total_bytes() / 2) stop.request_stop();
+  };
+  ASSERT_FALSE(packed.Pack(options).ok());
+  // As if everything had been open then.
+  OpenToAll(packed);
+  ASSERT_TRUE(packed.Pack().ok());
+  ExpectForTheOwnerOnly(packed);
+  OpenToAll(packed);
+  const absl::StatusOr<PackResult> again = packed.Pack();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->was_complete);
+  ExpectForTheOwnerOnly(packed);
+}
+
 TEST(PackWriter, OtherPacksAreRefusedAndReplacedOnlyWhenAsked) {
   Rng rng{RandomKey(4)};
   PackedTree packed(rng, 30, 8);
