@@ -216,7 +216,8 @@ void OpenTracker::Restore(const Past& past) {
   }
 }
 
-void OpenTracker::ContinueOther() {
+void OpenTracker::GoOn(const Past& past) {
+  Restore(past);
   if (suspicion_ != nullptr) suspicion_->Resume();
 }
 

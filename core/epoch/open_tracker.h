@@ -177,8 +177,8 @@ class OpenTracker {
     bool owner_unknown = false;  // see EpochDetector::Past
   };
   void Restore(const Past& past);
-  // Another run continues the epoch, so how it ends is no evidence of a split.
-  void ContinueOther();
+  // The same, of an earlier run. How the epoch ends is no evidence of a split.
+  void GoOn(const Past& past);
   // A job continues the epoch from a checkpoint. It had opened `names` and
   // `unknown` other names, and may open some of them again. It opens again
   // those of `names` that are `due`.

@@ -281,8 +281,7 @@ bool EpochController::GoOn(LedgerState& last) {
   live_->Resume(!counts_opens() || last.consumed.size() > 0);
   MakeWatch();
   if (tracker_ != nullptr) {
-    tracker_->Restore(journal_.PastOf(last, *binding_));
-    tracker_->ContinueOther();
+    tracker_->GoOn(journal_.PastOf(last, *binding_));
   }
   // It was killed while opens were reported to it, or after a job resumed.
   if (last.recent.untold >= kMaxLedgerNames) reported_.Lose();

@@ -172,7 +172,7 @@ absl::Status ClearDeadMount(
                          ": another user's shufflefs is mounted there; choose "
                          "another mount point"));
       case MountState::kSilent:
-        if (!daemon_is_dying(MountName(mountpoint))) {
+        if (!daemon_is_dying || !daemon_is_dying(MountName(mountpoint))) {
           return absl::FailedPreconditionError(
               absl::StrCat(mountpoint,
                            ": a shufflefs is mounted there already, and does "

@@ -41,9 +41,9 @@ absl::Status AbortMount(const std::string& mountpoint);
 absl::Status DetachMount(const std::string& mountpoint);
 
 // Detaches a mount at `mountpoint` that a killed daemon left. A mount that does
-// not answer is aborted first if `daemon_is_dying()` of its MountName. Call it
-// before anything else touches the mount point, or a source that is the same
-// directory. Errors: FailedPrecondition: a live shufflefs is mounted there;
+// not answer is aborted first if `daemon_is_dying()` of its MountName. Null says
+// that it is not. Call it before anything else touches the mount point, or a
+// source that is the same directory. Errors: FailedPrecondition: a live shufflefs is mounted there;
 // those of umount.
 absl::Status ClearDeadMount(
     const std::string& mountpoint,

@@ -467,11 +467,9 @@ int RunMount(const MountConfig& config, const RunOptions& options) {
     absl::StatusOr<ReadyPipe::Side> side = ready.Fork();
     if (!side.ok()) return Complain(side.status());
     if (*side == ReadyPipe::Side::kParent) {
-      return ready.AwaitChild([&] {  // its mount may be there already
-        ClearDeadMount(config.mountpoint, [](auto&) {
-          return false;
-        }).IgnoreError();
-      });
+      // Its mount may be there already.
+      return ready.AwaitChild(
+          [&] { ClearDeadMount(config.mountpoint, nullptr).IgnoreError(); });
     }
   }
   EndInTime end;  // outlives the mount
