@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -25,6 +26,12 @@ Names NamesFromTo(uint64_t begin, uint64_t end) {
   Names names(end - begin);
   std::iota(names.begin(), names.end(), begin);
   return names;
+}
+
+void Mix(Names& names, std::mt19937& random) {
+  for (size_t i = names.size(); i > 1; --i) {
+    std::swap(names[i - 1], names[random() % i]);
+  }
 }
 
 // Jobs that read through a detector, a minute between two opens.
@@ -68,7 +75,7 @@ class Jobs {
     int rebound = 0;
     Names names = NamesFromTo(0, names_);
     for (int i = 0; i < passes; ++i) {
-      if (random != nullptr) std::shuffle(names.begin(), names.end(), *random);
+      if (random != nullptr) Mix(names, *random);
       rebound += Read(job, names);
     }
     return rebound;
@@ -103,7 +110,7 @@ TEST(PassStartTest, AJobThatResumedIsNeverCutInTwo) {
     const uint64_t from = saved - std::min(saved, uint64_t{random() % 100});
     Names order = NamesFromTo(0, names);
     const bool is_fixed = round % 2 == 0;
-    if (!is_fixed) std::shuffle(order.begin(), order.end(), random);
+    if (!is_fixed) Mix(order, random);
     const auto at = [&](uint64_t i) {
       return order.begin() + static_cast<long>(i);
     };
