@@ -193,6 +193,16 @@ TEST(ProofText, OfAReactiveEpochWhatIsMissingIsNamed) {
   EXPECT_EQ(json["epochs"][2]["consumed_without_name"], 4);
 }
 
+TEST(ProofText, NamesCannotWriteToTheTerminal) {
+  VerifyResult result;
+  result.proof.epochs = {Reactive(1, 998)};
+  result.proof.epochs[0].not_shown = "a\x1b[2J";
+  result.proof.epochs[0].not_read = "b\nroot  epoch 2";
+  const std::string text = ProofText(result);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find("\nroot  epoch 2"), std::string::npos);
+}
+
 TEST(ProofText, TheMeasuresOfEachViewsLastEpochFollow) {
   MixingReport report;
   report.samples = 2000;

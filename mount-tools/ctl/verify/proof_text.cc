@@ -64,11 +64,12 @@ std::string LeftOut(const EpochProof& epoch) {
   if (epoch.running || epoch.consumed == 0 || epoch.not_shown.empty()) {
     return "";
   }
-  return absl::StrCat("; ", HumanCount(epoch.begin.names - epoch.consumed),
-                      " not shown, first ", epoch.not_shown,
-                      epoch.not_read.empty()
-                          ? ""
-                          : absl::StrCat(", for nobody read ", epoch.not_read));
+  return absl::StrCat(
+      "; ", HumanCount(epoch.begin.names - epoch.consumed),
+      " not shown, first ", ShownPath(epoch.not_shown),
+      epoch.not_read.empty()
+          ? ""
+          : absl::StrCat(", for nobody read ", ShownPath(epoch.not_read)));
 }
 
 const absl::Status* LiveStatus(const VerifyResult& result,
@@ -95,9 +96,10 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
     absl::StrAppend(&line, "; switched: ", change);
   }
   if (const absl::Status* live = LiveStatus(result, epoch)) {
-    absl::StrAppend(&line, live->ok()
-                               ? "; the mount shows it"
-                               : absl::StrCat("; BROKEN: ", live->message()));
+    absl::StrAppend(
+        &line, live->ok()
+                   ? "; the mount shows it"
+                   : absl::StrCat("; BROKEN: ", ShownPath(live->message())));
   }
   if (const std::string why = NotCompared(result, epoch); !why.empty()) {
     absl::StrAppend(&line, "; not compared with the mount: ", why);
@@ -244,7 +246,7 @@ std::string JointVerdict(const std::vector<JointEpoch>& joint) {
 std::string OthersText(const VerifyResult& result) {
   std::string text;
   for (const VerifyResult::Other& other : result.others) {
-    absl::StrAppend(&text, other.path, "  ",
+    absl::StrAppend(&text, ShownPath(other.path), "  ",
                     VerdictText(other.proof, other.proof.broken()), "\n");
   }
   for (const JointEpoch& epoch : result.joint) {
