@@ -132,7 +132,8 @@ def test_what_the_kernel_has_is_known(mounts, source, truth, device, opens):
     assert 0 in [late - soon for soon, late in zip(ahead, ahead[1:])], ahead
     opens = after["opens"] - before["opens"]
     assert opens > 1.5 * len(truth)
-    assert after["ready"] - before["ready"] == opens
+    missed = opens - (after["ready"] - before["ready"])
+    assert 0 <= missed <= opens // 100, missed
 
 
 # A ranked view shows its classes' files in one directory.
