@@ -5,11 +5,12 @@
 #
 # Installs what is missing, builds, and runs the tests:
 #   release         every tier: unit, model, meta, docs and real mounts
-# and with --all, as .ci/run calls it, those labelled slow and
+# With --all, as .ci/run calls it, the tiers unit and model run as
 #   asan (+ubsan)   unit, model and the mount tests that its list names; built
 #                   by clang, which proves the annotations of locks, too
 #   tsan            the same under ThreadSanitizer, with a list of its own and
 #                   without the tests of code that has no threads
+# and the release build runs all that asan does not, with what is labelled slow.
 # Ends with ctest's summary and a line `N passed, N failed`; exits 0 only if
 # everything built and passed. A mount test that fails beside others runs once
 # more alone; one that passes only then is named in the last lines. Mount tests
@@ -24,7 +25,7 @@ all=no
 case "${1:-}" in
   "") ;;
   --all) all=yes ;;
-  -h | --help) sed -n '4,18s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
+  -h | --help) sed -n '4,19s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
   *) echo "tests/run.sh: unknown argument: $1" >&2; exit 2 ;;
 esac
 
@@ -226,9 +227,9 @@ stage "build release" build release
 built=$?
 [ "$all" = no ] || build_aside asan
 stage "readers" readers_are_there
-slow=(-LE slow)
-[ "$all" = no ] || slow=()
-[ "$built" != 0 ] || tests release "${slow[@]}"
+chosen=(-LE slow)
+[ "$all" = no ] || chosen=(-L 'mount|meta|docs|peers|bench|long')
+[ "$built" != 0 ] || tests release "${chosen[@]}"
 if [ "$all" = yes ]; then
   stage "build asan, what was left" built_aside asan
   built=$?
