@@ -102,7 +102,11 @@ bool TreeSurvey::Validates(DirId dir) const {
   if (SplitOf(name) != SplitKind::kValidation) return false;
   uint32_t end = catalogue_.entries_end(dir).value();
   for (uint32_t e = catalogue_.first_entry(dir).value(); e < end; ++e) {
-    if (catalogue_.kind(EntryId(e)) == EntryKind::kFile) return true;
+    const EntryId entry(e);
+    if (catalogue_.kind(entry) != EntryKind::kFile) continue;
+    // Those that keep an empty directory, or tell of it, are no samples.
+    const FileKind kind = KindOfFile(catalogue_.name(entry));
+    if (kind != FileKind::kHidden && kind != FileKind::kDocument) return true;
   }
   return false;
 }

@@ -100,6 +100,13 @@ std::string SwitchWarning(const ViewSetup& now, const ViewSetup& next,
 
 std::string EffectWarning(const ViewSetup& setup) {
   const Policy& policy = *setup.policy;
+  // Whoever asks for ranks wants an order, also if nobody named a policy.
+  if (setup.config.layout == Layout::kRanked &&
+      policy.consumption() == Consumption::kSource) {
+    return absl::StrCat("layout = ranked: policy = ", policy.name(),
+                        " sorts names as in the source, in every epoch; name a "
+                        "policy that shuffles");
+  }
   // With substitute = never the user knows it.
   const bool expects = setup.config.policy == policy.name() &&
                        setup.config.substitute != Substitute::kNever;

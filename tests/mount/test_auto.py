@@ -133,6 +133,8 @@ def test_what_leaves_no_room_for_it_keeps_it_native(mounts, table, monkeypatch,
     view = mounts(table, options).view()
     assert view["policy"] == ("native" if words else "clairvoyant")
     assert words is None or words in view["why"]
+    told = "name a policy that shuffles" in str(view["warnings"])
+    assert told == ("layout" in options)
 
 
 def test_what_lies_beside_a_view_does_not_count(mounts, table, monkeypatch):

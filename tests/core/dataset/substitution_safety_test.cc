@@ -125,6 +125,8 @@ TEST(SubstitutionSafetyTest, AValidationSplitBesideAnAncestorCounts) {
   tree.Files(
       {"set/images/train/cat/1.png", "set/val/cat/1.png", "other/x.png"});
   tree.Dir("other/val");
+  tree.Files({"empty/train/cat/1.png", "empty/val/.gitkeep",
+              "empty/val/README.md", "empty/val/cat/Thumbs.db"});
   Catalogue catalogue = tree.Scanned();
   auto has = [&](const char* view) {
     return Judge(catalogue, *catalogue.FindDir(view),
@@ -134,6 +136,7 @@ TEST(SubstitutionSafetyTest, AValidationSplitBesideAnAncestorCounts) {
   EXPECT_TRUE(has("set/images/train"));
   EXPECT_TRUE(has(""));
   EXPECT_FALSE(has("other"));
+  EXPECT_FALSE(has("empty")) << "it holds no sample";
 }
 
 std::vector<absl::string_view> Views(const Paths& names) {
