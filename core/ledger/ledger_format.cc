@@ -30,7 +30,8 @@ constexpr uint64_t kMoves = 32;
 constexpr uint64_t kReadBefore = 64;
 constexpr uint64_t kReadUnknown = 128;
 constexpr uint64_t kApart = 256;
-constexpr uint64_t kFlagsEnd = 512;
+constexpr uint64_t kSuspected = 512;
+constexpr uint64_t kFlagsEnd = 1024;
 
 // CRC-16/CCITT: detects every one- and two-bit error and every burst of up to
 // 16 bits in a word.
@@ -147,8 +148,8 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
       (record.identity ? kIdentity : 0) | (record.reactive ? kReactive : 0) |
       (record.continues ? kContinues : 0) | (record.repeats ? kRepeats : 0) |
       (record.unexplained ? kUnexplained : 0) | (record.moves ? kMoves : 0) |
-      (record.apart ? kApart : 0) | FlagsOf(record.read_before) |
-      uint64_t{record.by_hand} << kByHandShift);
+      (record.apart ? kApart : 0) | (record.suspected ? kSuspected : 0) |
+      FlagsOf(record.read_before) | uint64_t{record.by_hand} << kByHandShift);
   if (record.repeats) writer.Put(record.served);
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
@@ -233,6 +234,7 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.unexplained = (flags & kUnexplained) != 0;
   epoch.moves = (flags & kMoves) != 0;
   epoch.apart = (flags & kApart) != 0;
+  epoch.suspected = (flags & kSuspected) != 0;
   epoch.read_before = ReadBeforeOf(flags);
   if (epoch.repeats) epoch.served = reader.Text();
   while (reader.left() > 0) {

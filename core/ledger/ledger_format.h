@@ -68,6 +68,8 @@ struct LedgerEpoch {
   // it, or a pass between them is lost. So what was opened again in that pass
   // says nothing about `carried`.
   bool apart = false;
+  // The client seems to split the names itself, so they keep their samples.
+  bool suspected = false;
   // Not kNothing: containers are shown in the source's order.
   ReadBefore read_before = ReadBefore::kNothing;
   // Not 0: no pass over the view's containers ends by itself. The bits are

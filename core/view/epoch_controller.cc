@@ -324,7 +324,8 @@ void EpochController::MakeWatch() {
 }
 
 LedgerEpoch EpochController::Record() const {
-  return journal_.Record(*setup_, *binding_, epoch_, records_.get());
+  return guard_.Marked(
+      journal_.Record(*setup_, *binding_, epoch_, records_.get()));
 }
 
 bool EpochController::StopBinding() {

@@ -273,16 +273,14 @@ bool EpochController::GoOn(LedgerState& last) {
   Bind({then.binding, *std::move(carried), then.identity, last.bound});
   RestoreContainers(last, records_.get());
   sharing_ = SharingOf(*setup_, {}, then.binding);
-  if (pending_ == nullptr) guard_.GoOn(then, *setup_);
+  guard_.GoOn(then, *setup_);
   epoch_ = then.epoch;
   from_ledger_ = true;
   // Without opens it is not known whether something was read. If in doubt, it
   // was, and a switch waits for the boundary.
   live_->Resume(!counts_opens() || last.consumed.size() > 0);
   MakeWatch();
-  if (tracker_ != nullptr) {
-    tracker_->GoOn(journal_.PastOf(last, *binding_));
-  }
+  if (tracker_ != nullptr) tracker_->GoOn(journal_.PastOf(last, *binding_));
   // It was killed while opens were reported to it, or after a job resumed.
   if (last.recent.untold >= kMaxLedgerNames) reported_.Lose();
   journal_.Continue(last, *binding_);

@@ -32,12 +32,10 @@ void SubstitutionGuard::Suspect(Suspicion suspicion) {
 }
 
 void SubstitutionGuard::GoOn(const LedgerEpoch& then, const ViewSetup& setup) {
-  const bool waited = then.read_before != ReadBefore::kNothing;
-  // Under policies that bind on demand it may also be because of several nodes,
-  // which the next open shows again.
-  const bool is_plain =
-      setup.rebinds() && setup.shared == nullptr && !setup.binds_on_demand();
-  if (then.identity && !waited && is_plain) Suspect(Suspicion::kEarlier);
+  // Whoever sets a length says that a share is intended.
+  if (then.suspected && setup.config.epoch_length == 0) {
+    Suspect(Suspicion::kEarlier);
+  }
 }
 
 bool SubstitutionGuard::NodesUnclear(const ViewSetup& setup) const {

@@ -28,8 +28,7 @@ class SubstitutionGuard {
 
   // Only the first suspicion counts.
   void Suspect(Suspicion suspicion);
-  // An epoch of an earlier run goes on. If names kept their samples in it, that
-  // run may have suspected a split.
+  // An epoch of an earlier run goes on, which may have suspected a split.
   void GoOn(const LedgerEpoch& then, const ViewSetup& setup);
   // Checks whether the reader's job spans several nodes. Returns true if so, if
   // `setup` is affected, and if this was not known before. May read /proc.
@@ -39,6 +38,11 @@ class SubstitutionGuard {
   // on.
   bool Stops(const ViewSetup& setup) const {
     return !suspected_.empty() || NodesUnclear(setup);
+  }
+  // The record of an epoch, with what the next run has to know.
+  LedgerEpoch Marked(LedgerEpoch record) const {
+    record.suspected = !suspected_.empty();
+    return record;
   }
   // The reasons for Stops, as warnings.
   std::vector<std::string> Warnings(const ViewSetup& setup) const;

@@ -392,7 +392,9 @@ class ViewModel {
         MakeViewSetup(expected_->setup().config, catalogue_, Tools(), nullptr);
     ASSERT_TRUE(setup.ok()) << setup.status();
     Start(*setup, false);
-    expected_->OnRestart(*setup, before.consumed.value_or(0) > 0);
+    const bool suspended = view_->EpochStatus().suspended;
+    EXPECT_TRUE(!suspended || before.suspended);
+    expected_->OnRestart(*setup, before.consumed.value_or(0) > 0, suspended);
     if (was_watching) {
       EXPECT_EQ(view_->EpochStatus().consumed, before.consumed);
     }

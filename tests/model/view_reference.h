@@ -199,12 +199,15 @@ class ViewReference {
 
   // The daemon died and was started again with the running configuration.
   // Without opens nobody knows whether something had been read.
-  void OnRestart(std::shared_ptr<const ViewSetup> setup, bool consumed) {
+  // What it had suspected before its last epoch began is `suspended`.
+  void OnRestart(std::shared_ptr<const ViewSetup> setup, bool consumed,
+                 bool suspended) {
     setup_ = std::move(setup);
     read_ = ever_read_ = consumed || !watching();
     looked_ = false;
     pending_ = nullptr;
-    waiting_ = held_ = suspended_ = false;
+    waiting_ = held_ = false;
+    suspended_ = suspended;
     Forget();
     doubted_.clear();
     rebound_ = false;
