@@ -72,10 +72,9 @@ std::shared_ptr<const ViewSetup> TakePending(
   return std::exchange(setup, std::exchange(pending, nullptr));
 }
 
-// The pass did end, but another family still reads. That is a reason not to
-// rebind unasked, but a switch to `next` (may be null) was asked for. A binding
-// that repeats must not hold either: it would show the same part of the samples
-// for ever. But if opens were lost, perhaps no pass has ended.
+// That another family still reads is a reason not to rebind unasked, but a
+// switch to `next` (may be null) was asked for. A binding that repeats would
+// show the same part for ever. If opens were lost, perhaps no pass has ended.
 bool MayHold(HoldReason reason, const Binding& binding, const ViewSetup* next) {
   if (reason == HoldReason::kLost) return true;
   return (next == nullptr || reason != HoldReason::kForeignJob) &&
