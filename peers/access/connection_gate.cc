@@ -394,7 +394,10 @@ uint64_t ConnectionGate::DeskVictim() {
 uint64_t ConnectionGate::Choose(const Networks& networks) {
   const Network* most = nullptr;
   for (const auto& [name, network] : networks) {
-    if (most == nullptr || network.count > most->count) most = &network;
+    if (most == nullptr || network.count > most->count ||
+        (network.count == most->count && most->may_go.empty())) {
+      most = &network;
+    }
   }
   if (most == nullptr || most->may_go.empty()) return 0;
   return most->may_go[random_() % most->may_go.size()];

@@ -305,6 +305,23 @@ TEST_F(GateTest, StrangersDoNotTakePlacesOfOtherAddresses) {
   EXPECT_TRUE(IsOpen(member));
 }
 
+// Not even if each has an address of its own.
+TEST_F(GateTest, StrangersOfManyAddressesDoNotKeepAMemberOut) {
+  Start(GateWay::kDesk);
+  for (int i = 2; i < 6; ++i)
+    Send(Connect(absl::StrCat("127.0.0.", i)), hello_);
+  ASSERT_TRUE(Eventually([&] { return taken().size() == 4; }));
+  const int member = Connect();
+  Send(member, hello_);
+  EXPECT_TRUE(Eventually([&] {
+    for (const int fd : taken()) {
+      if (!IsOpen(fd)) shutdown(fd, SHUT_RDWR);
+    }
+    return taken().size() == 5;
+  }));
+  EXPECT_EQ(Hear(member, ok_.size()), ok_);
+}
+
 // Nor do they close the connections of those who have joined.
 TEST_F(GateTest, AConnectionOfAMemberStays) {
   Start(GateWay::kDesk);
