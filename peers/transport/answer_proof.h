@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "peers/transport/secret.h"
+#include "peers/access/secret.h"
 
 namespace shufflefs::peers {
 

@@ -98,7 +98,8 @@ absl::Status GrpcTransport::Begin(PeerTransportParts parts,
                     .tls = security.tls,
                     .service = parts.service,
                     .log = parts.log,
-                    .seen_group = [this](uint64_t hash) { SeenGroup(hash); }}));
+                    .seen_group = [this](uint64_t hash) { SeenGroup(hash); },
+                    .patience = times.patience}));
   HostPort own = server_->address();
   if (own.host == "0.0.0.0" || own.host == "::") {
     // Others need a name for this daemon that they reach.
@@ -323,6 +324,7 @@ void GrpcTransport::Apply(const Members& members) {
     }
   }
   links_.Set(links);
+  server_->SetMembers(names.size());
   for (const auto& [name, link] : *old) {
     if (!links->contains(name)) link->Stop();
   }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "peers/access/greeting.h"
 #include "peers/proto/peers.pb.h"
 #include "peers/transport/answer_proof.h"
 #include "peers/transport/channel.h"
@@ -19,8 +20,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// One stream of TCP does not fill a fast network.
-constexpr int kConnections = 2;
 // A daemon with much to do may be late for itself, too.
 constexpr uint32_t kMostSilencesOfSelf = 3;
 constexpr char kNoProof[] = "an answer without a proof of peers.secret";
@@ -179,7 +178,7 @@ absl::Status PeerLink::ResultOf(AskCall& call, const grpc::Status& status) {
   }
   if (by_service) return FromGrpc(status);
   failed_.fetch_add(1);
-  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+  if (IsUnknownSession(status)) {
     Rejoin();
   } else if (IsSilence(status)) {
     Doubt("no answer in time");
@@ -208,13 +207,14 @@ void PeerLink::Stop() {
   calls.clear();
   MutexLock lock(mu_);
   while (!calls_.empty()) ended_.Wait(mu_);
+  desk_.reset();
   stubs_.clear();
 }
 
 void PeerLink::Greet() {
   {
     MutexLock lock(mu_);
-    Connect();
+    ConnectToDesk();
   }
   StartControl(std::make_shared<ControlCall>(
                    kGreetMethod, v1::GreetRequest().SerializeAsString(),
@@ -224,21 +224,23 @@ void PeerLink::Greet() {
 
 void PeerLink::EndGreet(const ControlCall& call) {
   v1::GreetAnswer answer;
-  if (!call.status.ok()) {
+  if (IsWrongSecret(call.status)) {
+    Refused(absl::StrCat("refused: ", kWrongSecretText));
+  } else if (!call.status.ok()) {
     Lost(Describe(call.status));
   } else if (!answer.ParseFromString(call.text) ||
              answer.instance().size() != kIdBytes) {
     Refused("refused: it is no shufflefs of this version");
   } else {
-    {
-      MutexLock lock(mu_);
-      instance_ = answer.instance();
-    }
     Join(answer);
   }
 }
 
 void PeerLink::Join(const v1::GreetAnswer& greeting) {
+  {
+    MutexLock lock(mu_);
+    instance_ = greeting.instance();
+  }
   v1::JoinRequest request;
   request.set_to(greeting.instance());
   request.set_challenge(greeting.challenge());
@@ -290,8 +292,7 @@ absl::Status PeerLink::CheckJoin(const ControlCall& call,
       {call.greeting.instance(), call.nonce, call.greeting.challenge(),
        answer.session(), answer.identity()});
   if (!SameBytes(proof, answer.proof())) {
-    return absl::UnauthenticatedError(
-        "peers.secret is not the same on both nodes");
+    return absl::UnauthenticatedError(kWrongSecretText);
   }
   ASSIGN_OR_RETURN(const PeerIdentity identity, FromMessage(theirs));
   session = answer.session();
@@ -313,7 +314,7 @@ void PeerLink::Ping() {
 
 void PeerLink::EndPing(const ControlCall& call) {
   if (!call.status.ok()) {
-    if (call.status.error_code() != grpc::StatusCode::UNAUTHENTICATED) {
+    if (!IsUnknownSession(call.status)) {
       return Lost(Describe(call.status));
     }
     {
@@ -343,7 +344,7 @@ void PeerLink::StartControl(std::shared_ptr<ControlCall> call, Ended ended) {
   std::shared_ptr<grpc::GenericStub> stub;
   {
     MutexLock lock(mu_);
-    stub = stubs_.front();
+    stub = call->method == kPingMethod ? stubs_.front() : desk_;
   }
   stub->UnaryCall(
       &call->context, call->method, grpc::StubOptions(), &call->request,
@@ -372,12 +373,11 @@ void PeerLink::Remove(const std::shared_ptr<Call>& call) {
   if (calls_.empty()) ended_.SignalAll();
 }
 
-void PeerLink::Connect() {
-  if (!stubs_.empty() || state_ == State::kStopped) return;
-  for (int i = 0; i < kConnections; ++i) {
-    stubs_.push_back(std::make_shared<grpc::GenericStub>(
-        ChannelTo(name_, i, context_->security)));
-  }
+void PeerLink::ConnectToDesk() {
+  if (desk_ != nullptr || state_ == State::kStopped) return;
+  const Security& security = context_->security;
+  desk_ =
+      StubTo(name_, security, JoinGreeting(security.secret, context_->name));
 }
 
 PeerLink::Calls PeerLink::Leave(const std::string& why, milliseconds wait) {
@@ -388,6 +388,7 @@ PeerLink::Calls PeerLink::Leave(const std::string& why, milliseconds wait) {
   busy_ = false;
   why_ = why;
   due_ = Clock::now() + wait;
+  desk_.reset();
   stubs_.clear();
   session_.clear();
   return calls;
@@ -405,7 +406,7 @@ void PeerLink::Lost(const std::string& why) {
     if (state_ == State::kSelf && failures_ < kMostSilencesOfSelf) {
       busy_ = false;
       due_ = Clock::now() + wait;
-      stubs_.clear();
+      desk_.reset();
       return;
     }
     refused_ = false;
@@ -446,6 +447,8 @@ void PeerLink::Joined(const ControlCall& call, const std::string& session) {
     why_.clear();
     session_ = session;
     key_ = context_->security.secret.Derive("session", {call.nonce, challenge});
+    desk_.reset();
+    stubs_ = StubsTo(name_, context_->security, session_, key_);
     due_ = Clock::now() + context_->times.ping;
   }
   context_->log(LogLevel::kInfo, absl::StrCat("peers: joined ", name_));
@@ -464,7 +467,7 @@ void PeerLink::FoundSelf() {
     failures_ = 0;
     why_.clear();
     due_ = Clock::now() + context_->times.refused;
-    stubs_.clear();
+    desk_.reset();
   }
   context_->changed();
 }

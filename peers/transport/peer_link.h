@@ -20,10 +20,10 @@
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
 #include "core/peers/peer_transport.h"
+#include "peers/access/secret.h"
+#include "peers/access/security.h"
 #include "peers/members/member_source.h"
 #include "peers/proto/peers.pb.h"
-#include "peers/transport/secret.h"
-#include "peers/transport/security.h"
 
 namespace shufflefs::peers {
 
@@ -35,6 +35,8 @@ struct LinkTimes {
   // Until the next try, and until a name that seems to be this daemon's is
   // greeted again.
   std::chrono::milliseconds refused{10000};
+  // That this daemon has with a stranger's greeting: ServerOptions.
+  std::chrono::milliseconds patience{10000};
 };
 
 // What all links of a daemon share. Constant. The functions are thread-safe and
@@ -131,7 +133,8 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   // False if the link has stopped.
   bool Add(const std::shared_ptr<Call>& call);
   void Remove(const std::shared_ptr<Call>& call);
-  void Connect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The connection for Greet and Join, if there is none.
+  void ConnectToDesk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void Lost(const std::string& why);
   void Refused(const std::string& why);
@@ -165,6 +168,8 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   std::string instance_ ABSL_GUARDED_BY(mu_);
   std::string session_ ABSL_GUARDED_BY(mu_);
   Secret key_ ABSL_GUARDED_BY(mu_);  // of the session
+  std::shared_ptr<grpc::GenericStub> desk_ ABSL_GUARDED_BY(mu_);
+  // Of the session.
   std::vector<std::shared_ptr<grpc::GenericStub>> stubs_ ABSL_GUARDED_BY(mu_);
   size_t turn_ ABSL_GUARDED_BY(mu_) = 0;  // of stubs_
   absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mu_);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "peers/access/greeting.h"
 #include "peers/transport/wire.h"
 
 namespace shufflefs::peers {
@@ -11,6 +12,9 @@ std::string Sessions::Add(const std::string& instance, Secret key) {
   std::string id = RandomBytes(kIdBytes);
   auto session = std::make_shared<Session>();
   session->instance = instance;
+  for (int i = 0; i < kConnections; ++i) {
+    session->tokens.push_back(ConnectionToken(id, key, i));
+  }
   session->key = std::move(key);
   MutexLock lock(mu_);
   if (const auto known = ids_.find(instance); known != ids_.end()) {
@@ -21,8 +25,14 @@ std::string Sessions::Add(const std::string& instance, Secret key) {
     if (ids_.size() >= kMost) Forget(std::string(ids_.begin()->first));
   }
   ids_[instance] = id;
+  tokens_.insert(session->tokens.begin(), session->tokens.end());
   sessions_[id] = std::move(session);
   return id;
+}
+
+bool Sessions::Enter(const std::string& token) {
+  MutexLock lock(mu_);
+  return tokens_.erase(token) > 0;
 }
 
 std::shared_ptr<const Sessions::Session> Sessions::Find(
@@ -41,6 +51,9 @@ uint64_t Sessions::SentTo(const std::string& instance) const {
 
 void Sessions::Forget(const std::string& instance) {
   const auto id = ids_.find(instance);
+  for (const std::string& token : sessions_[id->second]->tokens) {
+    tokens_.erase(token);
+  }
   sessions_.erase(id->second);
   ids_.erase(id);
 }

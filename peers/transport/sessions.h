@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "core/base/mutex.h"
-#include "peers/transport/secret.h"
+#include "peers/access/secret.h"
 
 namespace shufflefs::peers {
 
@@ -26,10 +28,15 @@ class Sessions {
     std::string instance;                         // who joined
     Secret key;                                   // of this session
     std::shared_ptr<std::atomic<uint64_t>> sent;  // bytes to this instance
+    std::vector<std::string> tokens;              // of its connections
   };
 
-  // Returns the session's id, which nobody can guess.
+  // Returns the session's id, which nobody can guess. The caller may open the
+  // connections of the session: see ConnectionToken.
   std::string Add(const std::string& instance, Secret key);
+  // Whether a connection of a session has this token, and was not opened yet.
+  // It is now.
+  bool Enter(const std::string& token);
   // Null if there is none.
   std::shared_ptr<const Session> Find(const std::string& id) const;
   // Bytes that went to this instance.
@@ -43,6 +50,8 @@ class Sessions {
       ABSL_GUARDED_BY(mu_);
   // Of each instance, the id of its session.
   absl::flat_hash_map<std::string, std::string> ids_ ABSL_GUARDED_BY(mu_);
+  // Of connections that may still be opened.
+  absl::flat_hash_set<std::string> tokens_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs::peers

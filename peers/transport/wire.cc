@@ -166,6 +166,13 @@ absl::Status FromGrpc(const grpc::Status& status) {
                       Shown(status.error_message()));
 }
 
+grpc::ServerUnaryReactor* Finished(grpc::CallbackServerContext* context,
+                                   const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
 v1::Identity ToMessage(const PeerIdentity& identity) {
   v1::Identity message;
   message.set_version(identity.version);

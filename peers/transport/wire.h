@@ -6,6 +6,7 @@
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
 #include <grpcpp/support/status.h>
 #include <sys/uio.h>
 
@@ -45,6 +46,14 @@ inline constexpr char kNamesMethod[] = "/shufflefs.peers.v1.Peers/BindNames";
 
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
+
+// Ends a call at once.
+grpc::ServerUnaryReactor* Finished(grpc::CallbackServerContext* context,
+                                   const absl::Status& status);
+
+// Why a member is refused, for people.
+inline constexpr char kWrongSecretText[] =
+    "peers.secret is not the same on both nodes";
 
 v1::Identity ToMessage(const PeerIdentity& identity);
 absl::StatusOr<PeerIdentity> FromMessage(const v1::Identity& message);

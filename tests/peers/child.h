@@ -9,9 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace shufflefs::peers {
@@ -55,6 +58,15 @@ class Child {
     std::string line;
     for (char c; read(output_, &c, 1) == 1 && c != '\n';) line.push_back(c);
     return line;
+  }
+  // Its resident memory, in bytes.
+  int64_t Memory() const {
+    std::ifstream status(absl::StrCat("/proc/", pid_, "/status"));
+    for (std::string word; status >> word;) {
+      int64_t kilobytes = 0;
+      if (word == "VmRSS:" && status >> kilobytes) return kilobytes << 10;
+    }
+    return 0;
   }
   // A process that is to stop has stopped when this returns.
   void Signal(int number) const {

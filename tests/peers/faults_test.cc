@@ -7,6 +7,21 @@
 namespace shufflefs::peers {
 namespace {
 
+// Ends all connections of this process to the daemon. Returns how many.
+int BreakConnections(const std::string& name) {
+  int broken = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in at = {};
+    socklen_t size = sizeof at;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&at), &size) == 0 &&
+        size >= sizeof at && Loopback(ntohs(at.sin_port)) == name) {
+      shutdown(fd, SHUT_RDWR);
+      ++broken;
+    }
+  }
+  return broken;
+}
+
 class PeerFaultsTest : public TwoNodes {
  protected:
   void StartNode() {
@@ -39,6 +54,19 @@ TEST_F(PeerFaultsTest, AKilledMemberIsMissedAndComesBack) {
     EXPECT_FALSE(Reads());
     StartNode();
     ASSERT_TRUE(Eventually([&] { return Reads(); }));
+  }
+}
+
+// A connection of a session is opened once, so the member joins anew.
+TEST_F(PeerFaultsTest, AConnectionThatBreaksIsMadeAnew) {
+  StartAll();
+  ASSERT_TRUE(Reads());
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_GE(BreakConnections(b_name_), 1);
+    ASSERT_TRUE(Eventually([&] {
+      // Over each connection.
+      return Reads() && Reads() && Reads() && Reads();
+    }));
   }
 }
 

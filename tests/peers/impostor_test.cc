@@ -6,7 +6,10 @@
 
 #include <map>
 
+#include "peers/access/connection_gate.h"
+#include "peers/access/greeting.h"
 #include "peers/proto/peers.pb.h"
+#include "peers/transport/channel.h"
 #include "peers/transport/wire.h"
 #include "tests/peers/peer_fixture.h"
 
@@ -21,9 +24,10 @@ class Impostor : public grpc::CallbackGenericService {
   using Forge = std::function<std::string(const std::string& answer)>;
 
   Impostor(const std::string& own, const std::string& other)
-      : own_(own), stub_(ChannelOf(other)) {}
+      : own_(own), other_(other) {}
   ~Impostor() override {
     if (server_ == nullptr) return;
+    gate_->Stop();
     server_->Shutdown(std::chrono::system_clock::now());
     server_->Wait();
   }
@@ -36,12 +40,28 @@ class Impostor : public grpc::CallbackGenericService {
     alters_[Method(call)] = std::move(forge);
   }
   void Start() {
+    auto gate = ConnectionGate::Listen(*ParseHostPort(own_));
+    ASSERT_EQ(gate.status(), absl::OkStatus());
+    gate_ = *std::move(gate);
     grpc::ServerBuilder builder;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddListeningPort(own_, grpc::InsecureServerCredentials());
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        grpc::InsecureServerCredentials());
     builder.RegisterCallbackGenericService(this);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
+    ConnectionGateOptions options;
+    options.judge = [this](const FoundGreeting& found, const std::string&) {
+      PassOn(found.greeting);
+      return GateWay::kMembers;
+    };
+    options.to_members = [this](int fd) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+          connection;
+      connection.fd = fd;
+      acceptor_->HandleNewConnection(&connection);
+    };
+    gate_->Start(std::move(options));
   }
   int Asked(const std::string& call) const {
     MutexLock lock(mu_);
@@ -75,7 +95,8 @@ class Impostor : public grpc::CallbackGenericService {
       }
       to_.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::seconds(5));
-      owner_->stub_.UnaryCall(
+      stub_ = owner_->StubFor(method);
+      stub_->UnaryCall(
           &to_, method, grpc::StubOptions(), &request_, &answer_,
           [this](grpc::Status status) { PassBack(std::move(status)); });
     }
@@ -97,6 +118,7 @@ class Impostor : public grpc::CallbackGenericService {
 
     Impostor* const owner_;
     grpc::GenericCallbackServerContext* const from_;
+    std::shared_ptr<grpc::GenericStub> stub_;
     grpc::ClientContext to_;
     grpc::ByteBuffer request_;
     grpc::ByteBuffer answer_;
@@ -105,8 +127,18 @@ class Impostor : public grpc::CallbackGenericService {
   static std::string Method(const std::string& call) {
     return "/shufflefs.peers.v1.Peers/" + call;
   }
-  static std::shared_ptr<grpc::Channel> ChannelOf(const std::string& name) {
-    return grpc::CreateChannel(name, grpc::InsecureChannelCredentials());
+  // What is called over a connection that begins with this greeting, is passed
+  // on over one that begins alike.
+  void PassOn(const Greeting& greeting) {
+    Security plain;
+    plain.channel = grpc::InsecureChannelCredentials();
+    auto stub = StubTo(other_, plain, HeadersOf(greeting));
+    MutexLock lock(mu_);
+    (greeting.token.empty() ? desk_ : members_) = std::move(stub);
+  }
+  std::shared_ptr<grpc::GenericStub> StubFor(const std::string& method) const {
+    MutexLock lock(mu_);
+    return method == kGreetMethod || method == kJoinMethod ? desk_ : members_;
   }
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
@@ -114,12 +146,16 @@ class Impostor : public grpc::CallbackGenericService {
   }
 
   const std::string own_;
-  grpc::GenericStub stub_;
+  const std::string other_;
   std::map<std::string, Forge> invents_;
   std::map<std::string, Forge> alters_;
   mutable Mutex mu_;
   std::map<std::string, int> asked_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<grpc::GenericStub> desk_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<grpc::GenericStub> members_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<ConnectionGate> gate_;
 };
 
 // An ExtentAnswer of bytes that are not those of the file.

@@ -254,6 +254,46 @@ class TempFolder {
   std::string path_;
 };
 
+// Of a CA that is made if there is none yet, for a DNS name.
+struct CertificateParts {
+  std::string folder;  // where it goes
+  std::string ca;
+  std::string name;
+};
+
+// A folder for the key peers.tls, below `at`.
+inline std::string MakeCertificate(const TempFolder& at,
+                                   const CertificateParts& parts) {
+  const auto openssl = [&at](const std::string& arguments) {
+    const std::string command = "cd '" + at.At("") + "' && openssl " +
+                                arguments + " >/dev/null 2>&1 </dev/null";
+    ASSERT_EQ(system(command.c_str()), 0) << command;
+  };
+  const std::string& folder = parts.folder;
+  const std::string& ca = parts.ca;
+  std::filesystem::create_directory(at.At(folder));
+  if (!std::filesystem::exists(at.At(ca + ".pem"))) {
+    openssl(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
+        "-days 2 -subj /CN=" +
+        ca + " -keyout " + ca + ".key -out " + ca + ".pem");
+  }
+  at.File(folder + "/ext", "subjectAltName=DNS:" + parts.name + "\n");
+  openssl(
+      "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "
+      "/CN=any -keyout " +
+      folder + "/key.pem -out " + folder + "/csr");
+  openssl("x509 -req -days 2 -in " + folder + "/csr -CA " + ca +
+          ".pem -CAkey " + ca + ".key -CAcreateserial -extfile " + folder +
+          "/ext -out " + folder + "/cert.pem");
+  std::filesystem::copy_file(at.At(ca + ".pem"), at.At(folder + "/ca.pem"));
+  for (const std::string file : {"/key.pem", "/cert.pem", "/ca.pem"}) {
+    std::filesystem::permissions(at.At(folder + file),
+                                 static_cast<std::filesystem::perms>(0600));
+  }
+  return at.At(folder);
+}
+
 }  // namespace shufflefs::peers
 
 #endif  // SHUFFLEFS_TESTS_PEERS_PEER_FIXTURE_H_

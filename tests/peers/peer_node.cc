@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// peer_node MODULE MEMBERS LISTEN
+// peer_node MODULE MEMBERS LISTEN [SECRET [TLS]]
 //
 // A daemon of a test in a process of its own, so that a test can stop and kill
 // it. Loads the module as shufflefs does. Prints a line when it listens, and
@@ -15,7 +15,7 @@
 #include "tests/peers/fake_service.h"
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc < 4 || argc > 6) return 2;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   void* module = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   void* maker = module == nullptr
@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
   shufflefs::PeersConfig config;
   config.members = argv[2];
   config.listen = argv[3];
+  if (argc > 4) config.secret = argv[4];
+  if (argc > 5) config.tls = argv[5];
   auto transport = reinterpret_cast<shufflefs::PeerTransportFunction>(maker)(
       {.config = config,
        .identity = service.identity,

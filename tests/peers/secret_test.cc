@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peers/transport/secret.h"
+#include "peers/access/secret.h"
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>

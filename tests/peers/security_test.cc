@@ -5,8 +5,11 @@
 
 #include <random>
 
+#include "peers/access/greeting.h"
 #include "peers/proto/peers.pb.h"
+#include "peers/transport/channel.h"
 #include "peers/transport/wire.h"
+#include "tests/peers/flood.h"
 #include "tests/peers/peer_fixture.h"
 
 namespace shufflefs::peers {
@@ -48,36 +51,9 @@ class SecurityTest : public TwoNodes {
     EXPECT_FALSE(a_->HasJoined(b_name_));
     return a_->Member(b_name_).why;
   }
-  void Openssl(const std::string& arguments) {
-    const std::string command = "cd '" + folder_.At("") + "' && openssl " +
-                                arguments + " >/dev/null 2>&1 </dev/null";
-    ASSERT_EQ(system(command.c_str()), 0) << command;
-  }
-  // A folder of a CA and a certificate by it for the DNS name.
   std::string Certificate(const std::string& folder, const std::string& ca,
                           const std::string& name) {
-    std::filesystem::create_directory(folder_.At(folder));
-    if (!std::filesystem::exists(folder_.At(ca + ".pem"))) {
-      Openssl(
-          "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
-          "-days 2 -subj /CN=" +
-          ca + " -keyout " + ca + ".key -out " + ca + ".pem");
-    }
-    folder_.File(folder + "/ext", "subjectAltName=DNS:" + name + "\n");
-    Openssl(
-        "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "
-        "/CN=any -keyout " +
-        folder + "/key.pem -out " + folder + "/csr");
-    Openssl("x509 -req -days 2 -in " + folder + "/csr -CA " + ca +
-            ".pem -CAkey " + ca + ".key -CAcreateserial -extfile " + folder +
-            "/ext -out " + folder + "/cert.pem");
-    std::filesystem::copy_file(folder_.At(ca + ".pem"),
-                               folder_.At(folder + "/ca.pem"));
-    for (const std::string file : {"/key.pem", "/cert.pem", "/ca.pem"}) {
-      std::filesystem::permissions(folder_.At(folder + file),
-                                   static_cast<std::filesystem::perms>(0600));
-    }
-    return folder_.At(folder);
+    return MakeCertificate(folder_, {folder, ca, name});
   }
 
   const TempFolder folder_;
@@ -161,29 +137,34 @@ TEST_F(SecurityTest, FilesThatAreNoCertificatesAreNamed) {
 // Calls of one who did not join, and calls of nonsense.
 class StrangerTest : public SecurityTest {
  protected:
-  StrangerTest() {
-    channel_ = grpc::CreateChannel(b_name_, grpc::InsecureChannelCredentials());
+  // Greets as one who wants to join, with the proof of this secret.
+  void Greet(const Secret& secret = Secret()) {
+    stub_ = StubTo(b_name_, Plain(), JoinGreeting(secret, "a stranger"));
   }
-
+  static Security Plain() {
+    Security security;
+    security.channel = grpc::InsecureChannelCredentials();
+    return security;
+  }
   grpc::Status Call(const std::string& method, const std::string& body,
                     const std::string& session = "", std::string mac = "") {
-    grpc::GenericStub stub(channel_);
+    if (stub_ == nullptr) Greet();
     grpc::ClientContext context;
-    context.set_wait_for_ready(true);
     context.set_deadline(std::chrono::system_clock::now() +
                          std::chrono::seconds(20));
     if (!session.empty()) context.AddMetadata(kSessionKey, session);
     if (!mac.empty()) context.AddMetadata(kMacKey, mac);
     const grpc::ByteBuffer request = ToBuffer(body);
     std::promise<grpc::Status> ended;
-    stub.UnaryCall(&context, "/shufflefs.peers.v1.Peers/" + method,
-                   grpc::StubOptions(), &request, &answer_,
-                   [&](grpc::Status status) { ended.set_value(status); });
+    stub_->UnaryCall(&context, "/shufflefs.peers.v1.Peers/" + method,
+                     grpc::StubOptions(), &request, &answer_,
+                     [&](grpc::Status status) { ended.set_value(status); });
     return ended.get_future().get();
   }
   // Joins as a member does, and leaves the answer in joined_. The key of the
   // session is made of the secret.
   Secret Join(const Secret& secret = Secret()) {
+    Greet(secret);
     EXPECT_TRUE(Call("Greet", "").ok());
     v1::GreetAnswer greeting;
     EXPECT_TRUE(greeting.ParseFromString(*FromBuffer(answer_)));
@@ -195,7 +176,11 @@ class StrangerTest : public SecurityTest {
     const std::string body = join_.SerializeAsString();
     EXPECT_TRUE(Call("Join", body, "", secret.Mac("join", {body})).ok());
     EXPECT_TRUE(joined_.ParseFromString(*FromBuffer(answer_)));
-    return secret.Derive("session", {join_.nonce(), join_.challenge()});
+    const Secret key =
+        secret.Derive("session", {join_.nonce(), join_.challenge()});
+    desk_ = std::exchange(
+        stub_, StubsTo(b_name_, Plain(), joined_.session(), key).front());
+    return key;
   }
   grpc::StatusCode AskNames(const std::string& body,
                             const std::string& mac = "") {
@@ -216,21 +201,95 @@ class StrangerTest : public SecurityTest {
   grpc::ByteBuffer answer_;
   v1::JoinRequest join_;
   v1::JoinAnswer joined_;
-  std::shared_ptr<grpc::Channel> channel_;
+  std::shared_ptr<grpc::GenericStub> stub_;  // where Call asks
+  std::shared_ptr<grpc::GenericStub>
+      desk_;  // after Join, where it asked before
 };
 
+// Those without a proof do not even get to gRPC.
 TEST_F(StrangerTest, GetsNothing) {
-  Start(Config(a_name_), WithSecret(b_name_, "a secret of this job"));
+  const std::string secret = "a secret of this job";
+  Start(Config(a_name_), WithSecret(b_name_, secret));
+  for (const char* const method : {"Greet", "Join", "Ping", "ReadExtent"}) {
+    const grpc::Status status = Call(method, "");
+    EXPECT_TRUE(IsWrongSecret(status)) << status.error_message();
+  }
+  EXPECT_TRUE(
+      b_->Logged("peers: refused a stranger (ipv4:127.0.0.1): "
+                 "peers.secret is not the same on both nodes"));
+  // Nor does one who records a greeting get any further.
+  Greet(Secret(secret));
+  EXPECT_TRUE(Call("Greet", "").ok());
   for (const std::string& session : {std::string(), std::string(16, 's')}) {
-    EXPECT_EQ(Call("ReadExtent", Request(), session).error_code(),
-              grpc::StatusCode::UNAUTHENTICATED);
-    EXPECT_EQ(
-        Call("BindNames", Names(1).SerializeAsString(), session).error_code(),
-        grpc::StatusCode::UNAUTHENTICATED);
-    EXPECT_EQ(Call("Ping", "", session).error_code(),
-              grpc::StatusCode::UNAUTHENTICATED);
+    for (const char* const method : {"ReadExtent", "BindNames", "Ping"}) {
+      EXPECT_EQ(Call(method, Request(), session).error_code(),
+                grpc::StatusCode::UNIMPLEMENTED);
+    }
   }
   EXPECT_EQ(b_->service.asked.load(), 0);
+}
+
+TEST_F(StrangerTest, WhoDidNotJoinGetsNoConnectionOfAMember) {
+  Start(Config(a_name_), Config(b_name_));
+  Join();
+  stub_ = StubsTo(b_name_, Plain(), std::string(16, 's'), Secret()).front();
+  const grpc::Status status = Call("Ping", "");
+  EXPECT_TRUE(IsUnknownSession(status)) << status.error_message();
+  EXPECT_NE(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+// Who records the greeting of a member's connection opens none with it.
+TEST_F(StrangerTest, AConnectionOfASessionIsOpenedOnce) {
+  const std::string secret = "a secret of this job";
+  Start(Config(a_name_), WithSecret(b_name_, secret));
+  const Secret key = Join(Secret(secret));
+  const std::string body = Names(1).SerializeAsString();
+  const std::string proof = key.Mac(kNamesMethod, {body});
+  EXPECT_EQ(AskNames(body, proof), grpc::StatusCode::OK);
+  const auto again = StubsTo(b_name_, Plain(), joined_.session(), key);
+  ASSERT_EQ(again.size(), 2u);
+  const auto first = std::exchange(stub_, again[0]);
+  EXPECT_TRUE(
+      IsUnknownSession(Call("BindNames", body, joined_.session(), proof)));
+  stub_ = again[1];
+  EXPECT_EQ(AskNames(body, proof), grpc::StatusCode::OK);
+  stub_ = first;
+  EXPECT_EQ(AskNames(body, proof), grpc::StatusCode::OK);
+  stub_ = StubsTo(b_name_, Plain(), joined_.session(), Secret("another"))[1];
+  EXPECT_TRUE(IsUnknownSession(Call("Ping", "", joined_.session())));
+}
+
+// As a daemon of an earlier version, which knows no greeting.
+TEST_F(StrangerTest, WithoutAGreetingOnlyJoinIsAnswered) {
+  Start(Config(a_name_), Config(b_name_));
+  stub_ = std::make_shared<grpc::GenericStub>(
+      grpc::CreateChannel(b_name_, grpc::InsecureChannelCredentials()));
+  b_->service.identity.dataset = 43;
+  EXPECT_TRUE(Call("Greet", "").ok());
+  v1::GreetAnswer greeting;
+  ASSERT_TRUE(greeting.ParseFromString(*FromBuffer(answer_)));
+  join_.set_to(greeting.instance());
+  join_.set_challenge(greeting.challenge());
+  join_.set_nonce(std::string(16, 'n'));
+  join_.set_instance(std::string(16, 'i'));
+  join_.set_name("an old one");
+  *join_.mutable_identity() = ToMessage(a_->service.identity);
+  EXPECT_EQ(Call("Join", join_.SerializeAsString()).error_message(),
+            "the dataset differs");
+  EXPECT_TRUE(b_->Logged(
+      "peers: refused an old one (ipv4:127.0.0.1): the dataset differs"));
+  EXPECT_EQ(Call("ReadExtent", Request()).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(StrangerTest, WithoutAGreetingASecretIsNotAskedFor) {
+  Start(Config(a_name_), WithSecret(b_name_, "a secret of this job"));
+  stub_ = std::make_shared<grpc::GenericStub>(
+      grpc::CreateChannel(b_name_, grpc::InsecureChannelCredentials()));
+  EXPECT_FALSE(Call("Greet", "").ok());
+  EXPECT_TRUE(
+      b_->Logged("peers: refused a caller (ipv4:127.0.0.1): it is no "
+                 "shufflefs of this version"));
 }
 
 // One who joined an open daemon asks wrongly.
@@ -250,11 +309,14 @@ TEST_F(StrangerTest, WrongRequestsOfAMemberAreRefused) {
                 .error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(b_->service.asked.load(), 1);
-  join_.mutable_challenge()->back() ^= 1;
-  EXPECT_EQ(Call("Join", join_.SerializeAsString()).error_code(),
+  EXPECT_EQ(Call("ReadExtent", Request()).error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(Call("ReadExtent", std::string(kMostRequest + 1, 'x')).error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
+  stub_ = desk_;
+  join_.mutable_challenge()->back() ^= 1;
+  EXPECT_EQ(Call("Join", join_.SerializeAsString()).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
 }
 
 TEST_F(StrangerTest, WrongQuestionsOfAMemberAreRefused) {
@@ -301,7 +363,9 @@ TEST_F(StrangerTest, AQuestionNeedsAProofOfItsOwn) {
 }
 
 TEST_F(StrangerTest, GarbageIsSurvived) {
-  Start(Config(a_name_), WithSecret(b_name_, "a secret of this job"));
+  const std::string secret = "a secret of this job";
+  Start(Config(a_name_), WithSecret(b_name_, secret));
+  Greet(Secret(secret));
   std::mt19937 random(11);
   const std::vector<std::string> methods = {"Greet",      "Join", "Ping",
                                             "ReadExtent", "Tell", "BindNames"};
@@ -314,18 +378,15 @@ TEST_F(StrangerTest, GarbageIsSurvived) {
   }
   // Bytes that are not HTTP/2 at all.
   for (int round = 0; round < 20; ++round) {
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in at = {};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    at.sin_port = htons(std::stoi(b_name_.substr(b_name_.find(':') + 1)));
-    ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    const int fd = ConnectTo(b_name_);
+    ASSERT_GE(fd, 0);
     std::string text = round % 2 == 0 ? "" : "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     for (int i = 0; i < 5000; ++i) text.push_back(static_cast<char>(random()));
     send(fd, text.data(), text.size(), MSG_NOSIGNAL);
     close(fd);
   }
   EXPECT_EQ(b_->service.asked.load(), 0);
+  Greet(Secret(secret));
   EXPECT_TRUE(Call("Greet", "").ok());
 }
 

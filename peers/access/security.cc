@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peers/transport/security.h"
+#include "peers/access/security.h"
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "peers/transport/secret.h"
+#include "peers/access/secret.h"
 
 #include <fcntl.h>
 #include <openssl/crypto.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared secret of a job, and the proofs that are made with it.
-#ifndef SHUFFLEFS_PEERS_TRANSPORT_SECRET_H_
-#define SHUFFLEFS_PEERS_TRANSPORT_SECRET_H_
+#ifndef SHUFFLEFS_PEERS_ACCESS_SECRET_H_
+#define SHUFFLEFS_PEERS_ACCESS_SECRET_H_
 
 #include <cstddef>
 #include <initializer_list>
@@ -58,4 +58,4 @@ absl::StatusOr<std::string> ReadPrivateFile(absl::string_view key,
 
 }  // namespace shufflefs::peers
 
-#endif  // SHUFFLEFS_PEERS_TRANSPORT_SECRET_H_
+#endif  // SHUFFLEFS_PEERS_ACCESS_SECRET_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How daemons know each other, from the keys peers.tls, peers.secret and
 // peers.insecure.
-#ifndef SHUFFLEFS_PEERS_TRANSPORT_SECURITY_H_
-#define SHUFFLEFS_PEERS_TRANSPORT_SECURITY_H_
+#ifndef SHUFFLEFS_PEERS_ACCESS_SECURITY_H_
+#define SHUFFLEFS_PEERS_ACCESS_SECURITY_H_
 
 #include <grpcpp/security/auth_context.h>
 #include <grpcpp/security/credentials.h>
@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/config/config.h"
+#include "peers/access/secret.h"
 #include "peers/members/addresses.h"
-#include "peers/transport/secret.h"
 
 namespace shufflefs::peers {
 
@@ -45,4 +45,4 @@ absl::StatusOr<HostPort> ListenAddress(const PeersConfig& config);
 
 }  // namespace shufflefs::peers
 
-#endif  // SHUFFLEFS_PEERS_TRANSPORT_SECURITY_H_
+#endif  // SHUFFLEFS_PEERS_ACCESS_SECURITY_H_
