@@ -21,6 +21,13 @@ void Say(const char* line) {
   syslog(LOG_DAEMON | LOG_CRIT, "%s", line);
 }
 
+[[noreturn]] void Fault(const std::exception& error) {
+  Say("shufflefs: ends because of an error of its own, which follows; please "
+      "report it\n");
+  Say(error.what());
+  std::abort();
+}
+
 [[noreturn]] void End() {
   try {
     if (const std::exception_ptr thrown = std::current_exception()) {
@@ -30,17 +37,17 @@ void Say(const char* line) {
     Say("shufflefs: no memory is left; raise the limit of this process "
         "(ulimit -v, or the service's), or set a smaller memory=\n");
     _exit(1);
-  } catch (const std::system_error&) {
+  } catch (const std::system_error& error) {
+    // What else the library throws so, as of paths, is no exhaustion.
+    if (error.code() != std::errc::resource_unavailable_try_again) Fault(error);
     Say("shufflefs: cannot start a thread; raise the limit of processes "
         "(ulimit -u)\n");
     _exit(1);
   } catch (const std::exception& error) {
-    Say("shufflefs: ends because of an error of its own, which follows; please "
-        "report it\n");
-    Say(error.what());
+    Fault(error);
   } catch (...) {
   }
-  std::abort();
+  Fault(std::exception());  // it tells no more
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ struct AlignedCopyOptions {
 };
 
 // Leaves `destination`.tmp and `destination`.idx.tmp, complete and on the
-// device. Everybody may read them who passes the umask if everybody may read the
-// source; else only their owner. Returns their entry of the manifest, without
-// the name. Reads the source once. Holds in memory what PagePacker holds and one
-// record. Blocks.
+// device. If everybody may read the source, everybody may read them, as far as
+// the umask allows. Otherwise only their owner may. Returns their entry of the
+// manifest, without the name. Reads the source once. Holds in memory what
+// PagePacker holds and one record. Blocks.
 //
 // Errors, naming the file: those of open, read and write; DataLoss, with the
 // byte, if the source is no TFRecord file; FailedPrecondition if it was changed
