@@ -64,8 +64,7 @@ JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
     const uint64_t id = it->id;
     const auto loaders = Tell(*it, index, reader, readers.loader);
     jobs_.splice(jobs_.begin(), jobs_, it);
-    const bool fit = loaders.size() * BytesOf(*it) <= memory_bytes_;
-    if (!loaders.empty() && fit) Split(it, loaders);
+    if (!loaders.empty()) Split(it, loaders);
     return Find(id);
   }
   const StrayOpen open{file, reader, readers.loader};
@@ -81,26 +80,53 @@ std::vector<LoaderTracker::Loader> JobFinder::Tell(Found& job, uint32_t index,
   const auto apart =
       job.tracker.Note(loader, {index, reader}, step,
                        {job.job.begun_epochs(), job.job.claims()});
-  if (!apart.empty() || job.job.is_foreseen()) return apart;
-  const auto doubtful = job.tracker.Doubtful();
-  return IsOneKnown(job.job.index(), doubtful)
-             ? doubtful
-             : std::vector<LoaderTracker::Loader>();
+  if (!apart.empty() || job.job.is_foreseen() || doubt_) return apart;
+  std::vector<LoaderTracker::Loader> doubtful = job.tracker.Doubtful();
+  if (!doubtful.empty()) {
+    doubt_ =
+        Doubt{job.id, job.job.begun_epochs(), std::move(doubtful), nullptr};
+  }
+  return {};
 }
 
-bool JobFinder::IsOneKnown(
-    const FileIndex& index,
-    const std::vector<LoaderTracker::Loader>& loaders) const {
-  return std::any_of(loaders.begin(), loaders.end(),
-                     [&](const LoaderTracker::Loader& loader) {
-                       FollowedJob alone = Following(index);
-                       for (const EpochOpens::Open& open : loader.opens) {
-                         alone.Opened(open.index, open.thread);
-                       }
-                       while (alone.Work()) {
-                       }
-                       return alone.is_foreseen();
-                     });
+bool JobFinder::Work() {
+  bool more = false;
+  for (Found& found : jobs_) more |= found.job.Work();
+  return TestDoubt() || more;
+}
+
+bool JobFinder::TestDoubt() {
+  if (!doubt_) return false;
+  const auto job = InDoubt();
+  if (job == jobs_.end()) {
+    doubt_.reset();
+    return false;
+  }
+  std::unique_ptr<FollowedJob>& alone = doubt_->alone;
+  if (alone == nullptr) {
+    alone = std::make_unique<FollowedJob>(Following(job->job.index()));
+    for (const EpochOpens::Open& open : doubt_->loaders.back().opens) {
+      alone->Opened(open.index, open.thread);
+    }
+    return true;
+  }
+  const bool more = alone->Work();
+  if (alone->is_foreseen()) {
+    doubt_.reset();
+    Split(job, job->tracker.Busy());
+  } else if (!more) {
+    alone.reset();
+    doubt_->loaders.pop_back();
+  }
+  return true;
+}
+
+std::list<JobFinder::Found>::iterator JobFinder::InDoubt() {
+  return std::find_if(jobs_.begin(), jobs_.end(), [this](const Found& found) {
+    return found.id == doubt_->job &&
+           found.job.begun_epochs() == doubt_->epoch &&
+           !found.job.is_foreseen() && !doubt_->loaders.empty();
+  });
 }
 
 FollowedJob JobFinder::Following(FileIndex index) const {
@@ -166,6 +192,7 @@ JobFinder::Found* JobFinder::Add(const Readers& readers, FileIndex index) {
 
 void JobFinder::Split(std::list<Found>::iterator job,
                       const std::vector<LoaderTracker::Loader>& loaders) {
+  if (loaders.size() * BytesOf(*job) > memory_bytes_) return;
   const JobId family = job->readers.family;
   if (split_.size() == kMostSplit) split_.clear();
   split_.insert(family);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +68,9 @@ class JobFinder {
   // Returns the job that such an open belongs to, and tells it nothing.
   const Found* JobOf(EntryId file, uint32_t reader,
                      std::chrono::milliseconds now);
+  // Tests a few orders for each job, for some ms at most, and whether a job
+  // consists of several. Returns false if there is nothing to do.
+  bool Work();
 
   // The jobs, ordered by their last open, the latest first.
   std::list<Found>& jobs() { return jobs_; }
@@ -108,11 +112,13 @@ class JobFinder {
   std::vector<LoaderTracker::Loader> Tell(Found& job, uint32_t index,
                                           uint32_t reader, uint32_t loader);
   FollowedJob Following(FileIndex index) const;
-  // Returns whether the opens of one of them are enough to recognise an order.
-  // Takes some tens of ms.
-  bool IsOneKnown(const FileIndex& index,
-                  const std::vector<LoaderTracker::Loader>& loaders) const;
-  // Gives each of the loaders a job of its own.
+  // One step of the test of `doubt_`: looks for an order in the opens of one
+  // loader. If there is one, each loader becomes a job. Returns false if
+  // nothing is in doubt.
+  bool TestDoubt();
+  // Returns the job if it is still in doubt, otherwise jobs_.end().
+  std::list<Found>::iterator InDoubt();
+  // Gives each of the loaders a job of its own if memory suffices.
   void Split(std::list<Found>::iterator job,
              const std::vector<LoaderTracker::Loader>& loaders);
   void MakeRoom(uint64_t bytes);
@@ -125,6 +131,16 @@ class JobFinder {
 
   std::list<Found> jobs_;
   uint64_t last_id_ = 0;
+  // A job without an order whose loaders may be jobs of their own. One at a
+  // time is tested: a job that comes into doubt meanwhile will again.
+  struct Doubt {
+    uint64_t job = 0;  // Found::id
+    uint64_t epoch = 0;
+    std::vector<LoaderTracker::Loader> loaders;  // not tested yet
+    // What the last of them would be. Null before its test.
+    std::unique_ptr<FollowedJob> alone;
+  };
+  std::optional<Doubt> doubt_;
   absl::flat_hash_map<std::pair<Readers, std::string>, Strays> strays_;
   // Families whose loaders are separate jobs.
   absl::flat_hash_set<JobId> split_;

@@ -57,6 +57,9 @@ class LoaderTracker {
   // after many opens. Then test what each of these loaders opened by itself.
   // The next result comes after twice as many opens.
   std::vector<Loader> Doubtful();
+  // The loaders that opened enough in this epoch to be judged, with their opens
+  // up to now.
+  std::vector<Loader> Busy() const;
 
  private:
   static constexpr uint64_t kProof = 16;  // steps
@@ -76,7 +79,6 @@ class LoaderTracker {
   void Judge(Loader& loader, OpenStep step);
   bool IsOneAstray() const;
   bool ShareTooMuch() const;
-  std::vector<Loader> Busy() const;
 
   // Constant after construction.
   const double files_;

@@ -56,10 +56,7 @@ void NameForesight::Run(std::stop_token stop) {
     for (const Seen& seen : TakeSeen(stop)) {
       jobs_.Opened(seen.name, seen.reader, seen.now);
     }
-    bool more = true;
-    while (more && !stop.stop_requested()) {
-      more = false;
-      for (JobFinder::Found& found : jobs_.jobs()) more |= found.job.Work();
+    while (!stop.stop_requested() && jobs_.Work()) {
     }
     for (JobFinder::Found& found : jobs_.jobs()) Foresee(found);
   }

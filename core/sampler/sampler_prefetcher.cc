@@ -206,8 +206,7 @@ void SamplerPrefetcher::Note(const Beginning& begun) {
 
 bool SamplerPrefetcher::Work() {
   MutexLock lock(jobs_mu_);
-  bool more = false;
-  for (JobFinder::Found& found : jobs_.jobs()) more |= found.job.Work();
+  const bool more = jobs_.Work();
   SearchSeeds();
   return more;
 }

@@ -11,12 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/status.h"
-#include "core/config/config.h"
-#include "core/engine/state_dir.h"
-#include "core/ledger/ledger_history.h"
 #include "core/view/epoch_token.h"
 #include "fs/control/token_parts.h"
-#include "mount-tools/config/config_file.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
@@ -25,55 +21,7 @@
 namespace shufflefs {
 namespace {
 
-// The next epoch may begin between two reads of the mount, but hardly ever
-// twice.
-constexpr int kTries = 5;
-
 std::string FileIn(const std::string& dir) { return dir + "/token"; }
-
-// WholeToken with what the ledger at `path` says of the view.
-absl::StatusOr<absl::optional<EpochToken>> FromLedger(const std::string& path,
-                                                      const ViewConfig& view,
-                                                      const EpochToken& token) {
-  LedgerHistory history(LedgerKeep{});
-  RETURN_IF_ERROR(ReplayLedger(path, history));
-  const absl::optional<LedgerState> state =
-      history.Find(view.path, [](const LedgerPass&) { return true; });
-  if (!state) return absl::optional<EpochToken>();
-  return WholeToken(token, *state);
-}
-
-// The mount's token with everything that belongs to it; the line itself may
-// lack some of it.
-absl::StatusOr<std::string> ReadWholeToken(const MountClient& mount) {
-  absl::Status last = absl::UnavailableError(
-      "the mount moves from epoch to epoch; save again when it reads one");
-  for (int tries = 0; tries < kTries; ++tries) {
-    ASSIGN_OR_RETURN(const std::string line, mount.Read("token"));
-    ASSIGN_OR_RETURN(const EpochToken token, ParseToken(line));
-    const bool whole = token.reactive()
-                           ? token.pairs.has_value()
-                           : token.read.size() >= token.position.value_or(0);
-    if (whole) return line;
-    ASSIGN_OR_RETURN(const std::string control, mount.Read("control"));
-    ASSIGN_OR_RETURN(MountConfig config,
-                     ParseConfig(control, mount.PathOf("control"), "/"));
-    ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
-    ASSIGN_OR_RETURN(const StatusNames names, NamesInStatus(status));
-    config.source = names.source;
-    config.mountpoint = mount.mountpoint();
-    ASSIGN_OR_RETURN(const std::string state, StatePath(config));
-    const absl::StatusOr<absl::optional<EpochToken>> whole_token =
-        FromLedger(LedgerPath(state), config.views.front(), token);
-    if (absl::IsFailedPrecondition(whole_token.status())) {
-      last = whole_token.status();  // another epoch may have begun in between
-      continue;
-    }
-    RETURN_IF_ERROR(whole_token.status());
-    if (*whole_token) return TokenText(**whole_token);
-  }
-  return last;
-}
 
 class TokenCommand : public Command {
  public:

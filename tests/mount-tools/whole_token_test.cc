@@ -3,9 +3,11 @@
 #include "mount-tools/ctl/whole_token.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {
 namespace {
@@ -85,6 +87,27 @@ TEST_F(WholeTokenTest, OfAPlannedEpochThePositionIsEnough) {
   ASSERT_TRUE(whole.ok() && whole->has_value());
   EXPECT_EQ((*whole)->position, 4u);
   EXPECT_EQ((*whole)->read, (std::vector<uint64_t>{3}));
+}
+
+// The control directory of a mount whose state another user keeps.
+TEST_F(WholeTokenTest, WithoutItsLedgerAPlannedEpochHasItsPosition) {
+  TempDir mount;
+  const std::string absent = mount.path() + "/absent";
+  mount.Write(".shufflefs/control", "[mount]\nstate = \"" + absent + "\"\n");
+  mount.Write(".shufflefs/status", R"({"source": "/data", "views": []})");
+  state_.begin.reactive = false;
+  state_.begin.policy = "lirs";
+  EpochToken line = TokenOf(state_, 5, 4);
+  line.read.clear();
+  mount.Write(".shufflefs/token", TokenText(line));
+  const MountClient client(mount.path(), "");
+  EXPECT_EQ(ReadWholeToken(client).value_or("none"), TokenText(line));
+  state_.begin.reactive = true;
+  line = Line(3);
+  mount.Write(".shufflefs/token", TokenText(line));
+  const absl::Status missing = ReadWholeToken(client).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_NE(missing.message().find(absent), std::string::npos) << missing;
 }
 
 }  // namespace

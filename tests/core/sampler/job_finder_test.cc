@@ -149,9 +149,7 @@ class TwoLoadersTest : public JobFinderTest {
     finder_->Opened(FileOf(index), reader, milliseconds(1));
   }
   void Look() {
-    for (JobFinder::Found& found : finder_->jobs()) {
-      while (found.job.Work()) {
-      }
+    while (finder_->Work()) {
     }
   }
   std::set<std::string> Orders() {
@@ -251,6 +249,36 @@ TEST_F(TwoLoadersTest, RanksOfAnOrderThatNobodyKnowsAreOneJob) {
       }
     }
   }
+}
+
+// Who tells of an open holds a lock that `status` wants.
+TEST_F(TwoLoadersTest, OpensTestNoOrders) {
+  Make(1 << 20);
+  std::set<uint32_t> seen;
+  for (uint32_t i = 0; i < 160; ++i) {
+    if (seen.insert(one_[i]).second) OpenUnseen(101, one_[i]);
+    if (seen.insert(other_[i]).second) OpenUnseen(201, other_[i]);
+  }
+  ASSERT_EQ(finder_->jobs().size(), 1u);
+  Look();
+  EXPECT_THAT(Orders(), ElementsAre(HasSubstr("= 42"), HasSubstr("= 43")));
+}
+
+TEST_F(TwoLoadersTest, AJobThatEndsIsInDoubtNoMore) {
+  Make(kMany * FollowedJob::kBytesPerFile + (20 << 10));
+  for (uint32_t i = 0; i < 160; ++i) {
+    OpenUnseen(101, one_[i]);
+    OpenUnseen(201, other_[(i + kMany / 2) % kMany]);
+  }
+  const uint64_t id = finder_->jobs().front().id;
+  finder_->Work();
+  // Takes the memory of the first.
+  OpensUntilFound("train", ".jpg");
+  OpensUntilFound("val", ".jpg");
+  OpensUntilFound("train", ".json");
+  ASSERT_EQ(finder_->Find(id), nullptr);
+  Look();
+  EXPECT_EQ(finder_->jobs().size(), 3u);
 }
 
 TEST_F(TwoLoadersTest, WithoutMemoryForTwoTheyStayOne) {
