@@ -93,7 +93,7 @@ TEST_F(WholeTokenTest, OfAPlannedEpochThePositionIsEnough) {
 TEST_F(WholeTokenTest, WithoutItsLedgerAPlannedEpochHasItsPosition) {
   TempDir mount;
   const std::string absent = mount.path() + "/absent";
-  mount.Write(".shufflefs/control", "[mount]\nstate = \"" + absent + "\"\n");
+  mount.Write(".shufflefs/control", "state = \"" + absent + "\"\n");
   mount.Write(".shufflefs/status", R"({"source": "/data", "views": []})");
   state_.begin.reactive = false;
   state_.begin.policy = "lirs";
