@@ -13,6 +13,7 @@
 #include "core/base/files/read_at.h"
 #include "core/base/status.h"
 #include "core/source/file_check.h"
+#include "core/source/posix_acl.h"
 
 namespace shufflefs {
 namespace {
@@ -204,10 +205,27 @@ ReadJob::Step ReadJob::AfterRead() {
 }
 
 ReadJob::Step ReadJob::Looked(int result) {
+  if (result != 0) return Checked(ErrnoStatus(-result, "statx"));
+  if (NeedsAcl(look_, *read_.expected)) {
+    acl_.resize(kAclBytes);
+    return Step::kAcl;
+  }
+  return Checked(CheckUnchanged(look_, *read_.expected, look_.stx_mode));
+}
+
+ReadJob::Step ReadJob::AclRead(int result) {
+  if (result == -EINVAL) {
+    return Checked(CheckUnchanged(fd(), look_, *read_.expected));
+  }
+  if (result == -EINTR) return Step::kAcl;
+  const auto within =
+      ModeWithinAnswer(look_.stx_mode, look_.stx_uid, result, acl_);
+  if (!within) return Step::kAcl;
+  return Checked(CheckUnchanged(look_, *read_.expected, *within));
+}
+
+ReadJob::Step ReadJob::Checked(const absl::Status& same) {
   // If the file changed, that explains all other errors.
-  const absl::Status same = result != 0
-                                ? ErrnoStatus(-result, "statx")
-                                : CheckUnchanged(fd(), look_, *read_.expected);
   if (!same.ok()) status_ = same;
   // Any error may concern only the borrowed descriptor.
   return borrowed_ != nullptr && !status_.ok() ? OpenAnew() : Step::kEnd;
@@ -216,7 +234,8 @@ ReadJob::Step ReadJob::Looked(int result) {
 ReadJob::Step ReadJob::LookNow(int dir) {
   if (borrowed_ == nullptr) {
     const int failed = statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look_);
-    return Looked(failed == 0 ? 0 : -errno);
+    return Checked(failed != 0 ? ErrnoStatus(errno, "statx")
+                               : CheckUnchanged(fd(), look_, *read_.expected));
   }
   // The path may lead to another file by now.
   const int failed =
@@ -225,7 +244,7 @@ ReadJob::Step ReadJob::LookNow(int dir) {
       makedev(look_.stx_dev_major, look_.stx_dev_minor) != mode_.device) {
     return OpenAnew();
   }
-  return Looked(0);
+  return Checked(CheckUnchanged(fd(), look_, *read_.expected));
 }
 
 absl::Status ReadJob::status() const { return Annotate(status_, read_.path); }

@@ -4,8 +4,8 @@
 // kernel, or a thread.
 //
 // Begin -> kOpen (or a file that is open) -> kRead (again while bytes are
-// missing) -> kLook -> kEnd. The file is checked after it was read, so that a
-// file that was rewritten meanwhile is detected.
+// missing) -> kLook -> maybe kAcl -> kEnd. The file is checked after it was
+// read, so that a file that was rewritten meanwhile is detected.
 #ifndef SHUFFLEFS_CORE_IO_READ_JOB_H_
 #define SHUFFLEFS_CORE_IO_READ_JOB_H_
 
@@ -31,7 +31,7 @@ namespace shufflefs {
 // first file of a file system asks which file system that is.
 class ReadJob {
  public:
-  enum class Step { kOpen, kRead, kLook, kEnd };
+  enum class Step { kOpen, kRead, kLook, kAcl, kEnd };
 
   // `systems` outlives the job.
   ReadJob(FileRead read, FileSystems* systems,
@@ -54,7 +54,11 @@ class ReadJob {
   Step ReadEnded(int64_t result);
   // statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look()) returned 0 or -errno.
   Step Looked(int result);
-  // Makes that statx itself. May wait if look_waits(). `dir` is the source's;
+  // fgetxattr(fd(), kAclXattr, acl().data(), acl().size()) returned `result`:
+  // a length or -errno. -EINVAL: the driver cannot make this call, so it is
+  // made here, and may wait.
+  Step AclRead(int result);
+  // Makes both calls itself. May wait if look_waits(). `dir` is the source's;
   // in it, the path of a borrowed file must still lead to that file.
   Step LookNow(int dir);
 
@@ -69,6 +73,7 @@ class ReadJob {
   struct statx& look() {
     return look_;
   }
+  std::string& acl() { return acl_; }
   bool look_waits() const { return mode_.traits.remote; }
   // Returns whether the file is known to be on another device.
   bool is_beyond(uint64_t device) const {
@@ -95,6 +100,8 @@ class ReadJob {
   void ChooseCache();
   Step OpenAnew();
   Step LeaveDirect();
+  // The check of the file ended so.
+  Step Checked(const absl::Status& same);
 
   FileRead read_;
   FileSystems* const systems_;
@@ -107,6 +114,7 @@ class ReadJob {
   int again_ = 0;
   std::vector<iovec> pieces_;
   struct statx look_ = {};
+  std::string acl_;  // the list of access, while it is read
   absl::Status status_;
 };
 

@@ -13,6 +13,7 @@
 #include "core/io/uring.h"
 #include "core/source/file_check.h"
 #include "core/source/file_systems.h"
+#include "core/source/posix_acl.h"
 
 namespace shufflefs {
 namespace {
@@ -220,7 +221,8 @@ void UringReader::HandleSlot(std::unique_ptr<Slot> slot, int32_t result) {
   ReadJob::Step next =
       slot->step == ReadJob::Step::kOpen   ? OpenEnded(*slot, result)
       : slot->step == ReadJob::Step::kRead ? slot->job.ReadEnded(result)
-                                           : slot->job.Looked(result);
+      : slot->step == ReadJob::Step::kLook ? slot->job.Looked(result)
+                                           : slot->job.AclRead(result);
   Go(std::move(slot), next);
 }
 
@@ -274,6 +276,8 @@ void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
         if (slot->job.look_waits()) return QueueLook(std::move(slot));
         step = slot->job.LookNow(source_.fd());
         break;
+      case ReadJob::Step::kAcl:
+        return QueueAcl(std::move(slot));
       case ReadJob::Step::kEnd:
         return End(std::move(slot));
     }
@@ -343,6 +347,14 @@ void UringReader::QueueLook(std::unique_ptr<Slot> slot) {
   io_uring_sqe* entry = ring_->Next();
   io_uring_prep_statx(entry, slot->job.fd(), "", AT_EMPTY_PATH, kLookMask,
                       &slot->job.look());
+  io_uring_sqe_set_data(entry, slot.release());
+}
+
+void UringReader::QueueAcl(std::unique_ptr<Slot> slot) {
+  std::string& acl = slot->job.acl();
+  io_uring_sqe* entry = ring_->Next();
+  io_uring_prep_fgetxattr(entry, slot->job.fd(), kAclXattr, acl.data(),
+                          static_cast<unsigned>(acl.size()));
   io_uring_sqe_set_data(entry, slot.release());
 }
 

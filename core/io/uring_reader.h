@@ -79,6 +79,7 @@ class UringReader : public FileReader {
   void TakeTurns();
   void QueueRead(std::unique_ptr<Slot> slot);
   void QueueLook(std::unique_ptr<Slot> slot);
+  void QueueAcl(std::unique_ptr<Slot> slot);
   void Close(UniqueFd fd);
   // Keeps or closes the job's open file.
   void Leave(ReadJob& job);

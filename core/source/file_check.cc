@@ -28,27 +28,38 @@ absl::Status LostRights() {
   return ErrnoStatus(EACCES, "permission changed since the catalogue was made");
 }
 
-absl::Status CheckRights(int fd, const struct statx& now,
-                         const FileAttributes& known) {
+absl::Status CheckRights(const struct statx& now, const FileAttributes& known,
+                         const absl::StatusOr<mode_t>& within) {
   const auto lost = [&known](mode_t mode) { return known.mode & ~mode & 0444; };
   if (lost(now.stx_mode) != 0) return LostRights();
   if (now.stx_uid != known.uid || now.stx_gid != known.gid) {
     return LostRights();
   }
-  if (!known.serves_others) return absl::OkStatus();
+  if (!NeedsAcl(now, known)) return absl::OkStatus();
   // An owner without an id was shown what every class has. If a class loses
   // some of that, the comparison notices.
-  const absl::StatusOr<mode_t> mode =
-      ModeWithinAclOf(fd, now.stx_mode, now.stx_uid);
-  if (mode.ok()) return lost(*mode) == 0 ? absl::OkStatus() : LostRights();
+  if (within.ok()) return lost(*within) == 0 ? absl::OkStatus() : LostRights();
   // If only the owner was shown a right, the list does not matter.
-  return (known.mode & 0044) == 0 ? absl::OkStatus() : mode.status();
+  return (known.mode & 0044) == 0 ? absl::OkStatus() : within.status();
 }
 
 }  // namespace
 
+bool NeedsAcl(const struct statx& now, const FileAttributes& known) {
+  return known.serves_others && AclMayLimit(now.stx_mode);
+}
+
 absl::Status CheckUnchanged(int fd, const struct statx& now,
                             const FileAttributes& known) {
+  return CheckUnchanged(now, known,
+                        NeedsAcl(now, known)
+                            ? ModeWithinAclOf(fd, now.stx_mode, now.stx_uid)
+                            : now.stx_mode);
+}
+
+absl::Status CheckUnchanged(const struct statx& now,
+                            const FileAttributes& known,
+                            const absl::StatusOr<mode_t>& within) {
   if (!S_ISREG(now.stx_mode) || now.stx_size != known.size ||
       Nanoseconds(now.stx_mtime) != known.mtime_ns) {
     return Stale(
@@ -56,7 +67,7 @@ absl::Status CheckUnchanged(int fd, const struct statx& now,
   }
   if (!SameInode(now, known)) return Stale("another file has its name now");
   if (now.stx_nlink == 0 && known.nlink != 0) return Stale("it is removed");
-  RETURN_IF_ERROR(CheckRights(fd, now, known));
+  RETURN_IF_ERROR(CheckRights(now, known, within));
   if (Nanoseconds(now.stx_ctime) != known.ctime_ns &&
       now.stx_mode == known.source_mode && now.stx_nlink == known.nlink) {
     return Stale("its contents or its metadata changed");

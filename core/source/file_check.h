@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
@@ -34,6 +35,13 @@ absl::Status CheckUnchanged(int fd, const struct statx& now,
                             const FileAttributes& known);
 // The same, with its own statx.
 absl::Status CheckUnchanged(int fd, const FileAttributes& known);
+// The same without a call. `within` is what ModeWithinAclOf says of the file
+// now. It counts only if NeedsAcl.
+absl::Status CheckUnchanged(const struct statx& now,
+                            const FileAttributes& known,
+                            const absl::StatusOr<mode_t>& within);
+// Returns whether the file's access control list counts.
+bool NeedsAcl(const struct statx& now, const FileAttributes& known);
 
 // The status of an open that failed with `error`. The catalogue knows the name,
 // so "no such file", a link in the way or a socket mean that the file is gone:

@@ -20,7 +20,6 @@
 namespace shufflefs {
 namespace {
 
-constexpr char kXattr[] = "system.posix_acl_access";
 constexpr uint32_t kAclVersion = 2;
 constexpr mode_t kNotOwners = 0077;
 constexpr mode_t kBits = 7;
@@ -87,20 +86,14 @@ Rights RightsOf(absl::optional<uid_t> owner, absl::string_view entries) {
 template <typename Get>
 absl::StatusOr<mode_t> ReadWithin(mode_t mode, absl::optional<uid_t> owner,
                                   const Get& get) {
-  if (S_ISLNK(mode) || (mode & kNotOwners) == 0) return mode;
-  std::string acl(256, '\0');
+  if (!AclMayLimit(mode)) return mode;
+  std::string acl(kAclBytes, '\0');
   for (;;) {
     const ssize_t length = get(acl.data(), acl.size());
-    if (length >= 0) {
-      acl.resize(static_cast<size_t>(length));
-      return ModeWithinAcl(mode, owner, acl);
+    if (auto within =
+            ModeWithinAnswer(mode, owner, length < 0 ? -errno : length, acl)) {
+      return *within;
     }
-    // There is no list.
-    if (errno == ENODATA || errno == EOPNOTSUPP) return mode;
-    if (errno != ERANGE || acl.size() >= kXattrLimit) {
-      return ErrnoStatus(errno, kXattr);
-    }
-    acl.resize(acl.size() * 4);
   }
 }
 
@@ -144,15 +137,36 @@ mode_t ModeWithinAcl(mode_t mode, absl::optional<uid_t> owner,
   return mode & (~0777u | rights.user << 6 | group << 3 | other);
 }
 
+bool AclMayLimit(mode_t mode) {
+  return !S_ISLNK(mode) && (mode & kNotOwners) != 0;
+}
+
+absl::optional<absl::StatusOr<mode_t>> ModeWithinAnswer(
+    mode_t mode, absl::optional<uid_t> owner, int64_t result,
+    std::string& acl) {
+  using Answer = absl::StatusOr<mode_t>;
+  if (result >= 0) {
+    acl.resize(static_cast<size_t>(result));
+    return Answer(ModeWithinAcl(mode, owner, acl));
+  }
+  // There is no list.
+  if (result == -ENODATA || result == -EOPNOTSUPP) return Answer(mode);
+  if (result != -ERANGE || acl.size() >= kXattrLimit) {
+    return Answer(ErrnoStatus(static_cast<int>(-result), kAclXattr));
+  }
+  acl.resize(acl.size() * 4);
+  return absl::nullopt;
+}
+
 absl::StatusOr<mode_t> ModeWithinAclOf(int fd, mode_t mode, uid_t owner) {
   return ReadWithin(mode, owner, [fd](char* out, size_t size) {
-    return fgetxattr(fd, kXattr, out, size);
+    return fgetxattr(fd, kAclXattr, out, size);
   });
 }
 
 mode_t ShownModeOf(int fd, const struct stat& found, const OverflowIds& ids) {
   const auto get = [fd](char* out, size_t size) {
-    return fgetxattr(fd, kXattr, out, size);
+    return fgetxattr(fd, kAclXattr, out, size);
   };
   return Limited(found, ids, get).mode;
 }
@@ -161,7 +175,7 @@ mode_t ShownModeAt(int dir, const char* name, const struct stat& found,
                    const OverflowIds& ids) {
   const auto get = [&](char* out, size_t size) {
     const std::string path = absl::StrCat("/proc/self/fd/", dir, "/", name);
-    return lgetxattr(path.c_str(), kXattr, out, size);
+    return lgetxattr(path.c_str(), kAclXattr, out, size);
   };
   return Limited(found, ids, get).mode;
 }
@@ -185,7 +199,7 @@ absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
   // Uses the descriptor's own name, because a path may lead elsewhere by now.
   const auto get = [&](char* out, size_t size) {
     const std::string self = absl::StrCat("/proc/self/fd/", held.get());
-    return getxattr(self.c_str(), kXattr, out, size);
+    return getxattr(self.c_str(), kAclXattr, out, size);
   };
   return Limited(now.source, source.overflow_ids(), get);
 }

@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cstdint>
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -31,6 +34,16 @@ mode_t ModeWithinAcl(mode_t mode, absl::optional<uid_t> owner,
 // The same, for an existing file. May block on the source. Does not ask if
 // there is nothing to lose. Errors: those of fgetxattr.
 absl::StatusOr<mode_t> ModeWithinAclOf(int fd, mode_t mode, uid_t owner);
+
+// The same in steps, for callers that must not wait for fgetxattr:
+//   if (AclMayLimit(mode)) result = fgetxattr(fd, kAclXattr, acl.data(), …)
+// with an `acl` of kAclBytes. ModeWithinAnswer takes the result, or -errno.
+// Empty: the list is longer. `acl` is larger now; ask again.
+inline constexpr char kAclXattr[] = "system.posix_acl_access";
+inline constexpr size_t kAclBytes = 256;
+bool AclMayLimit(mode_t mode);
+absl::optional<absl::StatusOr<mode_t>> ModeWithinAnswer(
+    mode_t mode, absl::optional<uid_t> owner, int64_t result, std::string& acl);
 
 // The same of a file that is as `found` reports, and limited to what is right
 // for owners without an id (OverflowIds::Limit).

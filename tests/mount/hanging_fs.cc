@@ -7,7 +7,8 @@
 // SWITCHES/flush exists, closes are not; while SWITCHES/statfs exists, nobody
 // is told how much room there is. As with NFS, who is killed waits no longer.
 // While SWITCHES/slow exists, attributes take two milliseconds; while
-// SWITCHES/no_lists exists, access control lists cannot be read; while
+// SWITCHES/lists exists, access control lists of files whose name begins with
+// "hang" are not told; while SWITCHES/no_lists exists, access control lists cannot be read; while
 // SWITCHES/renumber exists, files have other numbers each time.
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
@@ -70,7 +71,10 @@ int GetAttr(const char* path, struct stat* st, fuse_file_info*) {
   return result;
 }
 
-int GetXattr(const char*, const char*, char*, size_t) {
+int GetXattr(const char* path, const char*, char*, size_t) {
+  if (MayHang(path)) {
+    if (int hung = HangWhile("lists")) return hung;
+  }
   return IsOn("no_lists") ? -EIO : -ENODATA;
 }
 

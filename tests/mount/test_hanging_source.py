@@ -175,6 +175,25 @@ def test_a_file_system_below_that_hangs_holds_up_no_other(below, mounts,
     assert [p.returncode for p in readers.processes] == [0] * READERS
 
 
+# [S-3.15k] While reads of the source hang, all that needs none of them is
+# answered.
+@as_root
+def test_access_control_lists_that_hang_hold_up_no_other(below, mounts):
+    names = [f"here{i:03}" for i in range(READERS)]
+    near = below.path.parent / "near"
+    for name in names:
+        write_uncached(near / name, content(name))
+    mount = mounts(below.path.parent, {**LIRS, **OTHERS})
+    below.hang("lists")
+    readers = Readers(mount.path / below.path.name)
+    shown = sorted((mount.path / "near").iterdir())
+    got = mount.run(["cat", *shown], timeout=30).stdout
+    below.answer()
+    readers.wait()
+    assert [p.returncode for p in readers.processes] == [0] * READERS
+    assert len(got) == sum(len(content(name)) for name in names)
+
+
 def expect_closed_while_it_hangs(mount, source):
     """`source` is mounted at `far`, and nothing else hangs."""
     os.kill(source.process.pid, signal.SIGSTOP)

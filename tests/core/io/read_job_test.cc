@@ -4,20 +4,28 @@
 #include "core/io/read_job.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <climits>
+#include <string>
 
+#include "core/source/file_check.h"
+#include "core/source/posix_acl.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/io/reader_fixture.h"
+#include "tests/core/source/acl_fixture.h"
 
 namespace shufflefs {
 namespace {
 
 using ::testing::HasSubstr;
+using testing_support::AclWith;
 using testing_support::AttributesOf;
 using testing_support::ErrorOf;
+using testing_support::kUser;
 using testing_support::Results;
 using testing_support::TempTree;
 using Step = ReadJob::Step;
@@ -246,6 +254,47 @@ TEST_F(ReadJobTest, OpensAnewWhereWhatItBorrowedDoesNotDo) {
     EXPECT_EQ(job.ReadEnded(20000), Step::kLook);
     return job.Looked(-ESTALE);
   });
+}
+
+// What a ring does, which must not wait for a server.
+TEST_F(ReadJobTest, TheListOfAccessIsReadByACallOfItsOwn) {
+  FileRead read = Expecting();
+  read.expected->serves_others = true;
+  read.expected->mode |= 0044;
+  ASSERT_EQ(chmod(tree_.At("f").c_str(), 0644), 0);
+  read.expected->source_mode = 0;  // a changed mode explains a changed ctime
+  const auto asks = [&](ReadJob& job) {
+    job.Begin();
+    job.Opened(Open());
+    EXPECT_EQ(job.ReadEnded(20000), Step::kLook);
+    EXPECT_EQ(statx(job.fd(), "", AT_EMPTY_PATH, kLookMask, &job.look()), 0);
+    EXPECT_EQ(job.Looked(0), Step::kAcl);
+    EXPECT_EQ(job.acl().size(), kAclBytes);
+  };
+  ReadJob none(read, &systems_, {});
+  asks(none);
+  ASSERT_EQ(none.AclRead(-ENODATA), Step::kEnd);
+  EXPECT_TRUE(none.status().ok()) << none.status();
+
+  ReadJob denied(read, &systems_, {});
+  asks(denied);
+  ASSERT_EQ(denied.AclRead(-EINTR), Step::kAcl);
+  ASSERT_EQ(denied.AclRead(-ERANGE), Step::kAcl);
+  const std::string acl = AclWith(kUser, 0, 4, 4);
+  ASSERT_GT(denied.acl().size(), kAclBytes);
+  std::copy(acl.begin(), acl.end(), denied.acl().begin());
+  ASSERT_EQ(denied.AclRead(static_cast<int>(acl.size())), Step::kEnd);
+  EXPECT_EQ(ErrorOf(denied.status()), EACCES);
+
+  ReadJob unknown(read, &systems_, {});
+  asks(unknown);
+  ASSERT_EQ(unknown.AclRead(-EIO), Step::kEnd);
+  EXPECT_EQ(ErrorOf(unknown.status()), EIO);
+
+  ReadJob old_kernel(read, &systems_, {});
+  asks(old_kernel);
+  ASSERT_EQ(old_kernel.AclRead(-EINVAL), Step::kEnd);
+  EXPECT_TRUE(old_kernel.status().ok()) << old_kernel.status();
 }
 
 TEST_F(ReadJobTest, AnErrorThatStaysIsToldOnce) {
