@@ -70,8 +70,11 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   return outcome;
 }
 
-void EpochDetector::NoteForeignJob(JobId job) {
+void EpochDetector::NoteForeignJob(JobId job, Alive alive) {
   if (foreign_jobs_.contains(job)) return;
+  if (foreign_jobs_.size() >= kMaxForeignJobs) {
+    absl::erase_if(foreign_jobs_, [&](JobId each) { return !alive(each); });
+  }
   if (foreign_jobs_.size() < kMaxForeignJobs) {
     foreign_jobs_.insert(job);
   } else {

@@ -158,12 +158,12 @@ EpochOutcome EpochDetector::OnOpen(const Open& open, Alive alive) {
   if (open.job == owner_) return OnOwnerOpen(open, alive);
   if (!alive(owner_)) return TakeOver(open, alive);
   if (OutreadsOwner(open)) {
-    std::vector<uint64_t> counted = TakeOwnership(open);
+    std::vector<uint64_t> counted = TakeOwnership(open, alive);
     EpochOutcome outcome = OnOwnerOpen(open, alive);
     outcome.counted = std::move(counted);
     return outcome;
   }
-  NoteForeignJob(open.job);
+  NoteForeignJob(open.job, alive);
   EpochOutcome outcome;
   outcome.open = OpenClass::kForeignJob;
   return outcome;
@@ -178,8 +178,9 @@ bool EpochDetector::OutreadsOwner(const Open& open) {
   return candidate_names_.size() >= 2 * small_takeover_;
 }
 
-std::vector<uint64_t> EpochDetector::TakeOwnership(const Open& open) {
-  NoteForeignJob(owner_);
+std::vector<uint64_t> EpochDetector::TakeOwnership(const Open& open,
+                                                   Alive alive) {
+  NoteForeignJob(owner_, alive);
   foreign_jobs_.erase(open.job);
   owner_ = open.job;
   owner_opens_ = candidate_names_.size() - 1;

@@ -182,7 +182,7 @@ class EpochDetector {
   bool OutreadsOwner(const Open& open);
   // Makes that foreign job the owner: its opens so far count. Returns the names
   // that this opens in the epoch.
-  std::vector<uint64_t> TakeOwnership(const Open& open);
+  std::vector<uint64_t> TakeOwnership(const Open& open, Alive alive);
   OpenClass Classify(const Open& open) const;
   // Counts the first open of a name in this epoch, or since it was resumed.
   void CountFirst(uint64_t name, uint64_t position);
@@ -192,7 +192,7 @@ class EpochDetector {
   void DismissCandidate();
   bool Complete();
   char TestWindows() const;  // returns 'b', 'c' or 0
-  void NoteForeignJob(JobId job);
+  void NoteForeignJob(JobId job, Alive alive);
   bool ForeignJobAlive(Alive alive) const;
 
   EpochOutcome Declare(char rule, OpenClass open_class, uint64_t name,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 
 namespace shufflefs {
 namespace {
@@ -86,14 +87,14 @@ uint32_t JobTracker::LoaderOf(uint32_t id, std::chrono::milliseconds now) {
   Resolve(id, now);
   MutexLock lock(cache_mu_);
   const auto it = readers_.find(id);
-  return it == readers_.end() ? 0 : it->second.loader;
+  return it == readers_.end() ? 0 : it->second.loader.id;
 }
 
 JobTracker::Processes JobTracker::ProcessesOf(uint32_t id) const {
   if (id == 0) return {};
   const uint32_t own = processes_.ProcessOf(id);
   const auto stat = processes_.Stat(own);
-  return {own, StarterOf(id, processes_.Executable(own)),
+  return {own, StarterOf(id, processes_.Executable(own)).id,
           stat ? stat->start : 0};
 }
 
@@ -103,13 +104,17 @@ bool JobTracker::IsGone(uint32_t id) const {
   return !stat || stat->zombie;
 }
 
-uint32_t JobTracker::StarterOf(uint32_t id,
-                               const std::string& executable) const {
+JobTracker::Process JobTracker::StarterOf(uint32_t id,
+                                          const std::string& executable) const {
   const uint32_t process = processes_.ProcessOf(id);
   const auto stat = processes_.Stat(process);
-  if (!stat || executable.empty()) return process;
-  return processes_.Executable(stat->parent) == executable ? stat->parent
-                                                           : process;
+  if (!stat) return {process, 0};
+  if (!executable.empty() &&
+      processes_.Executable(stat->parent) == executable) {
+    const auto parent = processes_.Stat(stat->parent);
+    return {stat->parent, parent ? parent->start : 0};
+  }
+  return {process, stat->start};
 }
 
 absl::optional<JobId> JobTracker::Cached(uint32_t id,
@@ -170,38 +175,64 @@ JobId JobTracker::Join(const Root& root, const std::string& executable) {
   if (it != by_key_.end()) {
     Job& job = jobs_[it->second.value()];
     // If none of them is left, the number of the group was reused.
-    if (AnyAlive(job.anchors)) {
-      for (const Process& anchor : root.anchors) {
-        auto& anchors = job.anchors;
-        if (std::find(anchors.begin(), anchors.end(), anchor) !=
-            anchors.end()) {
-          continue;
-        }
-        if (anchors.size() >= kMaxAnchors) {
-          anchors.erase(anchors.begin());
-        }
-        anchors.push_back(anchor);
-      }
+    if (Lives(it->second, job)) {
+      Anchor(job, root.anchors);
       return it->second;
     }
   }
   if (jobs_.size() >= limits_.jobs) DropDeadJobs();
   const JobId fresh{next_job_++};
-  jobs_[fresh.value()] = {key, root.anchors};
+  Job job{key, {}, false};
+  Anchor(job, root.anchors);
+  jobs_[fresh.value()] = std::move(job);
   by_key_[key] = fresh;
   return fresh;
 }
 
+void JobTracker::Anchor(Job& job, const std::vector<Process>& anchors) {
+  for (const Process& anchor : anchors) {
+    job.older |= start_ && anchor.start <= *start_;
+    if (absl::c_linear_search(job.anchors, anchor)) continue;
+    if (job.anchors.size() >= kMaxAnchors) {
+      std::erase_if(job.anchors,
+                    [this](const Process& each) { return !IsAlive(each); });
+    }
+    // If so many live, one more says no more.
+    if (job.anchors.size() < kMaxAnchors) job.anchors.push_back(anchor);
+  }
+}
+
+bool JobTracker::Lives(JobId id, Job& job) {
+  if (AnyAlive(job.anchors)) return true;
+  absl::flat_hash_set<Process> loaders;
+  {
+    MutexLock lock(cache_mu_);
+    for (const auto& [each, reader] : readers_) {
+      if (reader.job == id) loaders.insert(reader.loader);
+    }
+  }
+  std::vector<Process> alive;
+  for (const Process& loader : loaders) {
+    if (alive.size() < kMaxAnchors && IsAlive(loader)) alive.push_back(loader);
+  }
+  if (alive.empty()) return false;
+  job.anchors = std::move(alive);
+  return true;
+}
+
+bool JobTracker::IsAlive(const Process& process) const {
+  const auto stat = processes_.Stat(process.id);
+  return stat && !stat->zombie && stat->start == process.start;
+}
+
 bool JobTracker::AnyAlive(const std::vector<Process>& anchors) const {
-  return std::any_of(anchors.begin(), anchors.end(), [&](const Process& p) {
-    const auto stat = processes_.Stat(p.id);
-    return stat && !stat->zombie && stat->start == p.start;
-  });
+  return absl::c_any_of(
+      anchors, [this](const Process& anchor) { return IsAlive(anchor); });
 }
 
 void JobTracker::DropDeadJobs() {
   for (auto it = jobs_.begin(); it != jobs_.end();) {
-    if (AnyAlive(it->second.anchors)) {
+    if (Lives(JobId(it->first), it->second)) {
       ++it;
       continue;
     }
@@ -242,7 +273,7 @@ bool JobTracker::Alive(JobId job, std::chrono::milliseconds now) {
   }
   MutexLock slow(slow_mu_);
   const auto it = jobs_.find(job.value());
-  const bool alive = it != jobs_.end() && AnyAlive(it->second.anchors);
+  const bool alive = it != jobs_.end() && Lives(job, it->second);
   MutexLock lock(cache_mu_);
   if (alive_.size() >= limits_.jobs) alive_.clear();
   alive_[job.value()] = {alive, now};
@@ -252,10 +283,7 @@ bool JobTracker::Alive(JobId job, std::chrono::milliseconds now) {
 bool JobTracker::IsYounger(JobId job) {
   MutexLock slow(slow_mu_);
   const auto it = jobs_.find(job.value());
-  return start_ && it != jobs_.end() &&
-         absl::c_all_of(it->second.anchors, [this](const Process& anchor) {
-           return anchor.start > *start_;
-         });
+  return start_ && it != jobs_.end() && !it->second.older;
 }
 
 }  // namespace shufflefs

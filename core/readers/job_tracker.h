@@ -11,9 +11,11 @@
 // workers under raylet, or ranks that a shell started by `set -m` or setsid. A
 // service manager is no such process.
 //
-// A job is gone when all processes that joined its members are gone: the
-// topmost of the group (a shell script, xargs), the launcher, the main process
-// of the workers, or the readers themselves if only their parent joins them.
+// A job is gone when two things are. All processes that joined its members: the
+// topmost of the group (a shell script, xargs), the launcher, or the readers
+// themselves if only their parent joins them. And the main processes of its
+// readers: a training outlives the script that started it. Workers that outlive
+// their main process keep no job alive.
 //
 // Thread-safe. Resolve, LoaderOf and Alive answer from memory. They read /proc
 // at most once per second for a reader and ten times per second for a job.
@@ -96,19 +98,24 @@ class JobTracker {
     uint32_t id = 0;
     uint64_t start = 0;
     friend bool operator==(const Process&, const Process&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Process& process) {
+      return H::combine(std::move(h), process.id, process.start);
+    }
   };
   using Key = std::pair<uint32_t, std::string>;  // process group, executable
   struct Reader {
     uint64_t start = 0;
     uint32_t group = 0;
     std::string executable;
-    uint32_t loader = 0;
+    Process loader;
     JobId job;
     std::chrono::milliseconds checked{0};
   };
   struct Job {
     Key key;
     std::vector<Process> anchors;  // at most kMaxAnchors
+    bool older = false;            // an anchor was older than this process
   };
   struct Liveness {
     bool alive = true;
@@ -122,11 +129,17 @@ class JobTracker {
 
   absl::optional<JobId> Cached(uint32_t id, std::chrono::milliseconds now)
       ABSL_LOCKS_EXCLUDED(cache_mu_);
-  uint32_t StarterOf(uint32_t id, const std::string& executable) const;
+  Process StarterOf(uint32_t id, const std::string& executable) const;
   Root Climb(uint32_t id, const ProcessStat& stat,
              const std::string& executable) const;
   JobId Join(const Root& root, const std::string& executable)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(slow_mu_);
+  void Anchor(Job& job, const std::vector<Process>& anchors)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(slow_mu_);
+  // If only main processes of its readers live, they become its anchors.
+  bool Lives(JobId id, Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(slow_mu_)
+      ABSL_LOCKS_EXCLUDED(cache_mu_);
+  bool IsAlive(const Process& process) const;
   bool AnyAlive(const std::vector<Process>& anchors) const;
   void DropDeadJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(slow_mu_);
   void Remember(uint32_t id, Reader reader) ABSL_LOCKS_EXCLUDED(cache_mu_);

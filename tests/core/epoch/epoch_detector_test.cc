@@ -268,10 +268,24 @@ TEST(ForeignJobTest, MoreThanCanBeNamedHold) {
   f.Open(0);
   for (uint64_t foreign_job = 100; foreign_job < 200; ++foreign_job) {
     f.Open(1, JobId(foreign_job));
+  }
+  for (uint64_t foreign_job = 100; foreign_job < 200; ++foreign_job) {
     f.End(JobId(foreign_job));
   }
   f.OpenAll(1, 300);
   EXPECT_EQ(f.OpenAll(0, 8).reason, HoldReason::kForeignJob);
+}
+
+// A shell loop that starts a process for each file.
+TEST(ForeignJobTest, ManyThatHaveEndedHoldNothing) {
+  Fixture f(300);
+  f.OpenAll(0, 16);
+  for (uint64_t foreign_job = 100; foreign_job < 200; ++foreign_job) {
+    f.Open(1, JobId(foreign_job));
+    f.End(JobId(foreign_job));
+  }
+  f.OpenAll(16, 300);
+  EXPECT_EQ(f.OpenAll(0, 8).verdict, Verdict::kRebind);
 }
 
 TEST(ForeignJobTest, WhoOutreadsTheOwnerIsCountedFromItsFirstOpen) {

@@ -319,6 +319,39 @@ TEST_F(JobTrackerTest, AScriptKeepsItsJobAlive) {
   EXPECT_FALSE(Alive(sums));
 }
 
+// Somebody interrupts a script, and the training in its background goes on.
+TEST_F(JobTrackerTest, ATrainingOutlivesItsScript) {
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kBash});
+  Add({.id = 60, .parent = 50, .group = 60, .executable = kBash});
+  Add({.id = 61, .parent = 60, .group = 60, .executable = kPython});
+  Add({.id = 62, .parent = 61, .group = 60, .executable = kPython});
+  const JobId job = Resolve(62);
+  Remove(60);
+  Remove(62);  // an epoch ends, and the next one has new workers
+  Add({.id = 61, .parent = 1, .group = 60, .executable = kPython});
+  Wait();
+  EXPECT_TRUE(Alive(job));
+  Add({.id = 63, .parent = 61, .group = 60, .executable = kPython});
+  EXPECT_EQ(Resolve(63), job);
+  Remove(61);
+  Wait();
+  EXPECT_FALSE(Alive(job)) << "workers end soon after their main process";
+}
+
+// The programs of one shell that have one executable are one job.
+TEST_F(JobTrackerTest, ManyThatEndedPushNobodyOut) {
+  Add({.id = 50, .parent = 1, .group = 50, .executable = kBash});
+  Add({.id = 99, .parent = 50, .group = 99, .executable = kPython});
+  const JobId job = Resolve(99);
+  for (uint32_t id = 100; id < 200; ++id) {
+    Add({.id = id, .parent = 50, .group = id, .executable = kPython});
+    ASSERT_EQ(Resolve(id), job) << id;
+    Remove(id);
+    Wait();
+    ASSERT_TRUE(Alive(job)) << id;
+  }
+}
+
 TEST_F(JobTrackerTest, AThreadStandsForItsProcess) {
   AddShellAndJob();
   Add({.id = 105,
