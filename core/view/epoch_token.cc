@@ -22,6 +22,9 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kUnnamedFields = 6;  // fields that have no name
+constexpr int64_t kMostFields = 64;
+constexpr absl::string_view kOtherNames =
+    "it has names that this view does not have";
 
 std::string HexText(uint64_t number) {
   return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
@@ -90,6 +93,9 @@ absl::optional<std::vector<uint64_t>> SamplesFrom(absl::string_view text) {
   std::string bits;
   if (!absl::WebSafeBase64Unescape(text, &bits)) return absl::nullopt;
   std::vector<uint64_t> samples;
+  uint64_t count = 0;
+  for (const char byte : bits) count += std::popcount<uint8_t>(byte);
+  samples.reserve(count);
   for (uint64_t i = 0; i < bits.size() * 8; ++i) {
     if ((bits[i / 8] >> i % 8 & 1) != 0) samples.push_back(i);
   }
@@ -186,6 +192,21 @@ bool TakeField(absl::string_view key, absl::string_view value,
   return false;
 }
 
+// Returns whether a field's text is of more names than that. To read it would
+// take memory.
+bool IsOfMore(absl::string_view key, absl::string_view value,
+              uint64_t most_names) {
+  if (key == "kept" || key == "bound" || key == "shown") {
+    uint64_t count = 0;
+    return absl::SimpleAtoi(value.substr(0, value.find(',')), &count) &&
+           count > most_names;
+  }
+  // A character of base64 has six bits. `whole` begins with a number.
+  constexpr uint64_t kRound = 64;
+  return (key == "read" || key == "whole") &&
+         value.size() > most_names / 6 + kRound;
+}
+
 // Returns whether the pairs that were read are those of which the token tells.
 // A line that was completed from a ledger that lacked some has fewer.
 bool HasAllRead(const EpochToken& token) {
@@ -248,8 +269,13 @@ std::string TokenText(const EpochToken& token) {
   return absl::StrCat(text, " check=", HexText(HashOfText(text)), "\n");
 }
 
-absl::StatusOr<EpochToken> ParseToken(absl::string_view text) {
+absl::StatusOr<EpochToken> ParseToken(absl::string_view text,
+                                      uint64_t most_names) {
   text = absl::StripAsciiWhitespace(text);
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  if (std::count_if(text.begin(), text.end(), is_space) > kMostFields) {
+    return TokenRefused("it is damaged or not whole");
+  }
   const std::vector<absl::string_view> fields =
       absl::StrSplit(text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   EpochToken token;
@@ -273,6 +299,9 @@ absl::StatusOr<EpochToken> ParseToken(absl::string_view text) {
   for (size_t i = kUnnamedFields; i + 1 < fields.size(); ++i) {
     const std::pair<absl::string_view, absl::string_view> field =
         absl::StrSplit(fields[i], absl::MaxSplits('=', 1));
+    if (IsOfMore(field.first, field.second, most_names)) {
+      return TokenRefused(kOtherNames);
+    }
     if (!TakeField(field.first, field.second, token)) {
       return TokenRefused(
           absl::StrCat("this version does not understand its ", field.first));
@@ -371,8 +400,7 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
   begin.reactive = token.reactive();
   begin.repeats = begin.reactive && setup.repeats();
   begin.carried = token.kept;
-  const absl::Status wrong =
-      TokenRefused("it has names that this view does not have");
+  const absl::Status wrong = TokenRefused(kOtherNames);
   const auto files = WholeFilesOf(token, setup);
   if (token.whole && !files) return wrong;
   if (files) {
@@ -440,7 +468,13 @@ bool BindsAs(const EpochToken& token, const ViewSetup& setup,
       token.reactive() != (bound_names != nullptr)) {
     return false;
   }
-  if (token.reactive()) return ShowsPairs(*token.pairs, *bound_names);
+  if (token.reactive()) {
+    // Tables have a place for each name of the view, and for no other.
+    const Grouping& grouping = setup.dataset->grouping();
+    return AllFit(token.pairs->bound, grouping) &&
+           AllFit(token.pairs->shown, grouping) &&
+           ShowsPairs(*token.pairs, *bound_names);
+  }
   return SortedPairs(token.kept) == SortedPairs(binding.carried().pairs());
 }
 

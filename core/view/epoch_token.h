@@ -22,7 +22,7 @@
 // shown before.
 //
 // The parser trusts nothing that it reads. It needs memory of a few times the
-// text.
+// text, and 16 bytes a name (`most_names`).
 #ifndef SHUFFLEFS_CORE_VIEW_EPOCH_TOKEN_H_
 #define SHUFFLEFS_CORE_VIEW_EPOCH_TOKEN_H_
 
@@ -79,8 +79,9 @@ struct EpochToken {
 std::string TokenText(const EpochToken& token);
 // InvalidArgument. The message is one line that begins with "token: ".
 absl::Status TokenRefused(absl::string_view why);
-// Errors: TokenRefused.
-absl::StatusOr<EpochToken> ParseToken(absl::string_view text);
+// Refuses a token of more names than `most_names`. Errors: TokenRefused.
+absl::StatusOr<EpochToken> ParseToken(absl::string_view text,
+                                      uint64_t most_names = UINT32_MAX);
 
 // Hash of all keys that decide which sample a name shows, except policy and
 // seed.

@@ -345,7 +345,8 @@ absl::Status ControlFiles::WriteToken(View& view, absl::string_view text) {
     ASSIGN_OR_RETURN(whole, token_parts_.Take(text));
   }
   if (!whole) return absl::OkStatus();
-  ASSIGN_OR_RETURN(EpochToken token, ParseToken(*whole));
+  const uint64_t files = view.setup()->dataset->catalogue().file_count();
+  ASSIGN_OR_RETURN(EpochToken token, ParseToken(*whole, files));
   ASSIGN_OR_RETURN(const bool live, view.GoesOnWith(token));
   if (live) return absl::OkStatus();
   ControlRequest request;

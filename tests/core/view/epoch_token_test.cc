@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/binding/binding.h"
 #include "gmock/gmock.h"
 #include "tests/core/view/view_fixture.h"
 
@@ -243,6 +244,69 @@ TEST_F(TokenStateTest, PairsOfNoViewOrOfTwoClassesAreRefused) {
   EXPECT_FALSE(fits({Name(1, 0), Name(0, 0)}));
   EXPECT_FALSE(fits({Name(1, 0), 8}));
   EXPECT_FALSE(fits({8, Name(1, 0)}));
+}
+
+// Names of a reactive view, which knows no others.
+class FewNames : public BoundNames {
+ public:
+  explicit FewNames(uint64_t count) : count_(count) {}
+  SampleId Bind(SampleId name) override { return Known(name); }
+  absl::optional<SampleId> Bound(SampleId name) const override {
+    return Known(name);
+  }
+  absl::optional<SampleId> NameOf(SampleId sample) const override {
+    return Known(sample);
+  }
+  bool repeats() const override { return false; }
+  uint32_t OrdinalOf(SampleId) const override { return 0; }
+  absl::optional<SampleId> NameAt(SampleId, uint32_t) const override {
+    return absl::nullopt;
+  }
+  void Opened(SampleId) override {}
+  std::string Served() const override { return ""; }
+
+ private:
+  SampleId Known(SampleId name) const {
+    EXPECT_LT(name.value(), count_);
+    return name;
+  }
+  const uint64_t count_;
+};
+
+TEST_F(TokenStateTest, NoTableIsAskedForNamesThatItDoesNotHave) {
+  const auto names = std::make_shared<FewNames>(8);
+  const Binding binding(std::make_shared<Plan>(setup_->dataset, setup_->policy,
+                                               Seed(1), Epoch(4)),
+                        CarriedNames(), names);
+  EpochToken token = ReactiveToken();
+  token.policy = std::string(setup_->policy->name());
+  token.keys = TokenKeys(*setup_);
+  token.seed = setup_->config.seed;
+  token.binding = token.epoch = Epoch(4);
+  token.pairs = EpochToken::Pairs{{}, {{1, 1}}, ""};
+  EXPECT_TRUE(BindsAs(token, *setup_, binding, nullptr));
+  token.pairs->shown = {{1, 1}, {0x7fff0000, 0}};
+  EXPECT_FALSE(BindsAs(token, *setup_, binding, nullptr));
+  token.pairs->shown = {{uint64_t{1} << 32 | 1, 1}};
+  EXPECT_FALSE(BindsAs(token, *setup_, binding, nullptr));
+}
+
+// They would take memory before a view could look at them.
+TEST(EpochTokenTest, MoreNamesThanTheViewHasAreRefused) {
+  EpochToken planned = PlannedToken();
+  EXPECT_TRUE(ParseToken(TokenText(planned), 1001).ok());
+  planned.read = {0, 100000};
+  EXPECT_FALSE(ParseToken(TokenText(planned), 1001).ok());
+  planned = PlannedToken();
+  planned.whole = EpochToken::Whole{7, {100000}};
+  EXPECT_FALSE(ParseToken(TokenText(planned), 1001).ok());
+  planned.whole = absl::nullopt;
+  planned.kept = {{1, 9}, {9, 1}, {3, 4}, {4, 3}};
+  EXPECT_TRUE(ParseToken(TokenText(planned), 4).ok());
+  EXPECT_THAT(std::string(ParseToken(TokenText(planned), 3).status().message()),
+              HasSubstr("names that this view does not have"));
+  const std::string spaces(1000, ' ');
+  EXPECT_FALSE(ParseToken(spaces + "x" + spaces + "y" + spaces + "z").ok());
 }
 
 TEST_F(TokenStateTest, ContainersOfNoViewAreRefused) {
