@@ -3,7 +3,10 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -231,20 +234,42 @@ ReadJob::Step ReadJob::Checked(const absl::Status& same) {
   return borrowed_ != nullptr && !status_.ok() ? OpenAnew() : Step::kEnd;
 }
 
-ReadJob::Step ReadJob::LookNow(int dir) {
+// The kernel may trust for a minute what a server said of a file, and a read
+// does not renew that. The bytes may be of a later state by then.
+int ReadJob::look_flags() const {
+  return AT_EMPTY_PATH | (mode_.traits.remote ? AT_STATX_FORCE_SYNC : 0);
+}
+
+ReadJob::Step ReadJob::LookNow(const SourceDir& source) {
   if (borrowed_ == nullptr) {
-    const int failed = statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look_);
+    const int failed = statx(fd(), "", look_flags(), kLookMask, &look_);
     return Checked(failed != 0 ? ErrnoStatus(errno, "statx")
                                : CheckUnchanged(fd(), look_, *read_.expected));
   }
   // The path may lead to another file by now.
-  const int failed =
-      statx(dir, read_.path.c_str(), AT_SYMLINK_NOFOLLOW, kLookMask, &look_);
-  if (failed != 0 || look_.stx_ino != borrowed_->mode.inode ||
+  if (!LookAtPath(source) || look_.stx_ino != borrowed_->mode.inode ||
       makedev(look_.stx_dev_major, look_.stx_dev_minor) != mode_.device) {
     return OpenAnew();
   }
   return Checked(CheckUnchanged(fd(), look_, *read_.expected));
+}
+
+bool ReadJob::LookAtPath(const SourceDir& source) {
+  const char* const path = read_.path.c_str();
+  if (source.lookup() != SourceDir::Lookup::kKernel ||
+      mode_.device != source.place().device) {
+    const int flags =
+        AT_SYMLINK_NOFOLLOW | (mode_.traits.remote ? AT_STATX_FORCE_SYNC : 0);
+    return statx(source.fd(), path, flags, kLookMask, &look_) == 0;
+  }
+  // Something may be mounted over a directory of the path, and may hang.
+  open_how how = source.HowToRead();
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve |= RESOLVE_NO_XDEV;
+  const UniqueFd found(static_cast<int>(
+      syscall(SYS_openat2, source.fd(), path, &how, sizeof how)));
+  return found.valid() &&
+         statx(found.get(), "", look_flags(), kLookMask, &look_) == 0;
 }
 
 absl::Status ReadJob::status() const { return Annotate(status_, read_.path); }

@@ -24,6 +24,7 @@
 #include "core/io/reader_options.h"
 #include "core/source/file_systems.h"
 #include "core/source/open_files.h"
+#include "core/source/source_dir.h"
 
 namespace shufflefs {
 
@@ -52,15 +53,15 @@ class ReadJob {
   // preadv2(fd(), pieces(), offset(), flags()) returned `result`: bytes or
   // -errno.
   Step ReadEnded(int64_t result);
-  // statx(fd(), "", AT_EMPTY_PATH, kLookMask, &look()) returned 0 or -errno.
+  // statx(fd(), "", look_flags(), kLookMask, &look()) returned 0 or -errno.
   Step Looked(int result);
   // fgetxattr(fd(), kAclXattr, acl().data(), acl().size()) returned `result`:
   // a length or -errno. -EINVAL: the driver cannot make this call, so it is
   // made here, and may wait.
   Step AclRead(int result);
-  // Makes both calls itself. May wait if look_waits(). `dir` is the source's;
-  // in it, the path of a borrowed file must still lead to that file.
-  Step LookNow(int dir);
+  // Makes both calls itself. May wait if look_waits(). In the source, the path
+  // of a borrowed file must still lead to that file.
+  Step LookNow(const SourceDir& source);
 
   const std::string& path() const { return read_.path; }
   uint64_t length() const { return read_.length; }
@@ -74,7 +75,8 @@ class ReadJob {
     return look_;
   }
   std::string& acl() { return acl_; }
-  bool look_waits() const { return mode_.traits.remote; }
+  int look_flags() const;
+  bool look_waits() const { return mode_.traits.waits; }
   // Returns whether the file is known to be on another device.
   bool is_beyond(uint64_t device) const {
     return read_.expected && read_.expected->device != device;
@@ -100,6 +102,8 @@ class ReadJob {
   void ChooseCache();
   Step OpenAnew();
   Step LeaveDirect();
+  // Looks at what the path leads to now. False if it cannot be told.
+  bool LookAtPath(const SourceDir& source);
   // The check of the file ended so.
   Step Checked(const absl::Status& same);
 

@@ -126,7 +126,7 @@ void ThreadReader::ReadOne(ReadJob& job, size_t lane, ReadJob::Step step) {
   while (step != Step::kEnd) {
     step = step == Step::kOpen   ? Open(job)
            : step == Step::kRead ? Read(job)
-                                 : job.LookNow(source_.fd());
+                                 : job.LookNow(source_);
   }
   {
     MutexLock lock(mu_);

@@ -28,15 +28,16 @@ size_t Depth(const FileReaderOptions& options) {
   return std::clamp<size_t>(options.depth, 1, kMostDepth);
 }
 
-bool IsRemote(const SourceDir& source) {
+FileSystemTraits TraitsOf(const SourceDir& source) {
   const absl::optional<uint64_t> type = source.place().fs_type;
-  return !type || IsNetworkFs(*type);
+  return {.remote = !type || IsNetworkFs(*type),
+          .waits = !type || !IsLocalFs(*type)};
 }
 
 // Makes a thread of the kernel do the call. On a server's files some calls wait
 // although the ring asks them not to, and they would stop all others.
-void ByAnotherThread(bool remote, io_uring_sqe* entry) {
-  if (remote) entry->flags |= IOSQE_ASYNC;
+void ByAnotherThread(bool waits, io_uring_sqe* entry) {
+  if (waits) entry->flags |= IOSQE_ASYNC;
 }
 
 }  // namespace
@@ -53,6 +54,7 @@ struct UringReader::Slot {
   size_t lane = 0;    // of queue_
   uint64_t turn = 0;  // 0: it need not wait for a turn
   bool had_turn = false;
+  bool crosses = false;  // its path leads over another mount
 };
 
 absl::StatusOr<std::unique_ptr<UringReader>> UringReader::Make(
@@ -69,10 +71,10 @@ UringReader::UringReader(const SourceDir& source,
                          const FileReaderOptions& options)
     : source_(source),
       options_(options),
-      remote_(IsRemote(source)),
+      waits_(TraitsOf(source).waits),
       files_(OpenFiles::kMost, [this](UniqueFd fd) { Close(std::move(fd)); }),
       queue_(Depth(options), options.max_in_flight_bytes) {
-  systems_.Know(source.place().device, {.remote = remote_});
+  systems_.Know(source.place().device, TraitsOf(source));
 }
 
 // The thread that uses the ring makes it, because the kernel binds a ring to
@@ -231,6 +233,12 @@ ReadJob::Step UringReader::OpenEnded(Slot& slot, int32_t result) {
   if (result == -EINTR || (result == -EAGAIN && ++slot.again < kMostOpens)) {
     return ReadJob::Step::kOpen;
   }
+  if (result == -EXDEV && (slot.how.resolve & RESOLVE_NO_XDEV) != 0) {
+    slot.how.resolve &= ~uint64_t{RESOLVE_NO_XDEV};
+    slot.crosses = true;
+    LeaveTurn(slot);
+    return ReadJob::Step::kOpen;
+  }
   if (result == -EPERM && (slot.how.flags & O_NOATIME) != 0) {
     // The process does not own this file.
     slot.how.flags &= ~uint64_t{O_NOATIME};
@@ -274,7 +282,7 @@ void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
       case ReadJob::Step::kLook:
         // In the ring this call would always take a thread of the kernel.
         if (slot->job.look_waits()) return QueueLook(std::move(slot));
-        step = slot->job.LookNow(source_.fd());
+        step = slot->job.LookNow(source_);
         break;
       case ReadJob::Step::kAcl:
         return QueueAcl(std::move(slot));
@@ -285,22 +293,31 @@ void UringReader::Go(std::unique_ptr<Slot> slot, ReadJob::Step step) {
 }
 
 bool UringReader::IsHere(const ReadJob& job) const {
-  return !remote_ && !job.is_beyond(source_.place().device);
+  return !waits_ && !job.is_beyond(source_.place().device);
 }
 
 void UringReader::QueueOpen(std::unique_ptr<Slot> slot) {
+  const bool here = IsHere(slot->job) && !slot->crosses;
   if (slot->how.flags == 0) slot->how = source_.HowToRead();
+  if (here) slot->how.resolve |= RESOLVE_NO_XDEV;
   io_uring_sqe* entry = ring_->Next();
   io_uring_prep_openat2(entry, source_.fd(), slot->job.path().c_str(),
                         &slot->how);
-  // A file system mounted below the source may be a server's.
-  ByAnotherThread(!IsHere(slot->job), entry);
+  // A file system mounted below the source may be a server's, and may have been
+  // mounted over what the catalogue knows.
+  ByAnotherThread(!here, entry);
   io_uring_sqe_set_data(entry, slot.release());
 }
 
 void UringReader::ReadInTurn(std::unique_ptr<Slot> slot) {
   if (slot->turn == 0) return QueueRead(std::move(slot));
   turns_[slot->turn - first_turn_].ready = std::move(slot);
+  TakeTurns();
+}
+
+void UringReader::LeaveTurn(Slot& slot) {
+  if (slot.turn == 0) return;
+  turns_[std::exchange(slot.turn, 0) - first_turn_].over = true;
   TakeTurns();
 }
 
@@ -345,8 +362,8 @@ void UringReader::QueueRead(std::unique_ptr<Slot> slot) {
 
 void UringReader::QueueLook(std::unique_ptr<Slot> slot) {
   io_uring_sqe* entry = ring_->Next();
-  io_uring_prep_statx(entry, slot->job.fd(), "", AT_EMPTY_PATH, kLookMask,
-                      &slot->job.look());
+  io_uring_prep_statx(entry, slot->job.fd(), "", slot->job.look_flags(),
+                      kLookMask, &slot->job.look());
   io_uring_sqe_set_data(entry, slot.release());
 }
 
@@ -374,10 +391,8 @@ void UringReader::Leave(ReadJob& job) {
 }
 
 void UringReader::End(std::unique_ptr<Slot> slot) {
-  if (slot->turn != 0) {
-    turns_[slot->turn - first_turn_].over = true;
-    TakeTurns();
-  } else if (slot->had_turn) {
+  LeaveTurn(*slot);
+  if (slot->had_turn) {
     --reading_;
     TakeTurns();
   }

@@ -77,6 +77,8 @@ class UringReader : public FileReader {
   // Waits for the read's turn, then queues it.
   void ReadInTurn(std::unique_ptr<Slot> slot);
   void TakeTurns();
+  // The read will have none, and the later ones go on.
+  void LeaveTurn(Slot& slot);
   void QueueRead(std::unique_ptr<Slot> slot);
   void QueueLook(std::unique_ptr<Slot> slot);
   void QueueAcl(std::unique_ptr<Slot> slot);
@@ -90,7 +92,7 @@ class UringReader : public FileReader {
   // Constant after construction.
   const SourceDir& source_;
   const FileReaderOptions options_;
-  const bool remote_;  // the source is on a server, or on FUSE
+  const bool waits_;  // not IsLocalFs: calls of the source may hang
 
   // Only the ring's thread uses these, except for Uring::Wake.
   std::unique_ptr<Uring> ring_;

@@ -50,7 +50,7 @@ absl::optional<std::string> CompareRights(const SourceDir& source,
   if (catalogue.kind(file) != EntryKind::kFile) return absl::nullopt;
   const std::string path = catalogue.path(file);
   const absl::StatusOr<RightsNow> now =
-      ReadRights(source, path, catalogue.serves_others());
+      ReadRights(source, path, {.list = catalogue.serves_others()});
   if (!now.ok() ||
       SameRights(catalogue, catalogue.attribute_class(file), *now)) {
     return absl::nullopt;
@@ -74,8 +74,8 @@ absl::optional<std::string> CompareFile(const SourceDir& source,
 // The difference, or nothing.
 absl::optional<std::string> Compare(const SourceDir& source,
                                     const Catalogue& catalogue, DirId dir) {
-  const absl::StatusOr<RightsNow> now =
-      ReadRights(source, catalogue.path(dir), catalogue.serves_others());
+  const absl::StatusOr<RightsNow> now = ReadRights(
+      source, catalogue.path(dir), {.list = catalogue.serves_others()});
   if (!now.ok()) {
     return ErrnoOf(now.status()) == ENOENT
                ? std::string("it is gone")

@@ -106,12 +106,23 @@ bool IsNetworkFs(uint64_t type) {
   return false;
 }
 
+bool IsLocalFs(uint64_t type) {
+  if (AnswersFromMemory(type)) return true;
+  for (uint64_t known : {0x4d44ull, 0x2011bab0ull,      // FAT, exFAT
+                         0x7366746eull, 0x9660ull,      // NTFS, ISO 9660
+                         0x15013346ull, 0x2fc12fc1ull,  // UDF, ZFS
+                         0x3153464aull, 0x3434ull}) {   // JFS, NILFS
+    if (type == known) return true;
+  }
+  return false;
+}
+
 bool AnswersFromMemory(uint64_t type) {
   if (IsMemoryFs(type)) return true;
-  for (uint64_t known : {0xef53ull, 0x58465342ull,         // ext, XFS
-                         0x9123683eull, 0xf2f52010ull,     // btrfs, F2FS
-                         0x73717368ull, 0xe0f5e1e2ull,     // squashfs, EROFS
-                         0xca451a4eull, 0x794c7630ull}) {  // bcachefs, overlay
+  for (uint64_t known : {0xef53ull, 0x58465342ull,      // ext, XFS
+                         0x9123683eull, 0xf2f52010ull,  // btrfs, F2FS
+                         0x73717368ull, 0xe0f5e1e2ull,  // squashfs, EROFS
+                         0xca451a4eull}) {              // bcachefs
     if (type == known) return true;
   }
   return false;
@@ -125,8 +136,10 @@ FileSystemTraits FileSystems::Of(uint64_t device, int fd) {
   }
   FileSystemTraits traits;
   struct statfs fs;
-  traits.remote =
-      fstatfs(fd, &fs) != 0 || IsNetworkFs(static_cast<uint64_t>(fs.f_type));
+  const bool known = fstatfs(fd, &fs) == 0;
+  const auto type = static_cast<uint64_t>(fs.f_type);
+  traits.remote = !known || IsNetworkFs(type);
+  traits.waits = !known || !IsLocalFs(type);
   MutexLock lock(mu_);
   return traits_.try_emplace(device, traits).first->second;
 }

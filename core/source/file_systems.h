@@ -17,6 +17,9 @@ namespace shufflefs {
 // These take the f_type of statfs.
 bool IsMemoryFs(uint64_t type);   // tmpfs, ramfs
 bool IsNetworkFs(uint64_t type);  // NFS, SMB, FUSE, …: a stat may take long
+// Returns whether its calls wait for a device of this machine at most. Not so
+// for servers, for overlays of what may be one, and for what is not known here.
+bool IsLocalFs(uint64_t type);
 // Returns whether the source, or something mounted below it, is FUSE.
 bool HasFuse(const SourceDir& source);
 // Returns whether a line of /proc/self/mountinfo shows FUSE below the directory
@@ -35,6 +38,7 @@ bool AnswersFromMemory(uint64_t type);
 
 struct FileSystemTraits {
   bool remote = false;      // as IsNetworkFs says
+  bool waits = false;       // not IsLocalFs: any call may hang
   bool direct = true;       // O_DIRECT was not refused yet
   bool drop_behind = true;  // RWF_DONTCACHE was not refused yet
 };

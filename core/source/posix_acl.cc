@@ -181,21 +181,25 @@ mode_t ShownModeAt(int dir, const char* name, const struct stat& found,
 }
 
 absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
-                                     absl::string_view path, bool reads_list) {
+                                     absl::string_view path,
+                                     const RightsQuestion& asked) {
   ASSIGN_OR_RETURN(const UniqueFd held, source.Open(path, O_PATH | O_NOFOLLOW));
-  absl::StatusOr<RightsNow> now = ReadRights(source, held, reads_list);
+  absl::StatusOr<RightsNow> now = ReadRights(source, held, asked);
   if (!now.ok()) return Annotate(now.status(), path);
   return now;
 }
 
 absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
-                                     const UniqueFd& held, bool reads_list) {
+                                     const UniqueFd& held,
+                                     const RightsQuestion& asked) {
   RightsNow now;
-  if (fstatat(held.get(), "", &now.source, AT_EMPTY_PATH) != 0) {
+  // fstatat takes the flags of statx since Linux 4.11.
+  const int flags = AT_EMPTY_PATH | (asked.server ? AT_STATX_FORCE_SYNC : 0);
+  if (fstatat(held.get(), "", &now.source, flags) != 0) {
     return ErrnoStatus(errno, "fstat");
   }
   now.mode = now.source.st_mode;
-  if (!reads_list) return now;
+  if (!asked.list) return now;
   // Uses the descriptor's own name, because a path may lead elsewhere by now.
   const auto get = [&](char* out, size_t size) {
     const std::string self = absl::StrCat("/proc/self/fd/", held.get());

@@ -57,13 +57,20 @@ struct RightsNow {
   // Why the list could not be read. `mode` then has the owner's bits only.
   absl::Status list;
 };
-// The rights of a path of the source, by stat and, if `reads_list`, its list.
-// Errors: those of the source.
+struct RightsQuestion {
+  bool list = false;  // the list of access, too
+  // A server is asked, although the kernel may have an answer that it trusts
+  // for a minute.
+  bool server = false;
+};
+// The rights of a path of the source. Errors: those of the source.
 absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
-                                     absl::string_view path, bool reads_list);
+                                     absl::string_view path,
+                                     const RightsQuestion& asked);
 // The same, of what `held` is, an O_PATH descriptor of something in the source.
 absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
-                                     const UniqueFd& held, bool reads_list);
+                                     const UniqueFd& held,
+                                     const RightsQuestion& asked);
 
 // What everybody on this machine may read. Commands that copy a source ask this
 // before they let others read the copy.

@@ -74,7 +74,7 @@ absl::StatusOr<PassThrough::Found> PassThrough::Lookup(uint32_t parent,
   ASSIGN_OR_RETURN(const UniqueFd dir, OpenDir(parent, O_PATH));
   ASSIGN_OR_RETURN(const UniqueFd held, source_.HoldIn(dir, name));
   ASSIGN_OR_RETURN(const RightsNow now,
-                   ReadRights(source_, held, serves_others_));
+                   ReadRights(source_, held, {.list = serves_others_}));
   const FileAttributes looked = KnownOf(now.source);
   MutexLock lock(mu_);
   auto [slot, fresh] =
@@ -153,7 +153,7 @@ absl::StatusOr<struct stat> PassThrough::Stat(uint32_t id) const {
   ASSIGN_OR_RETURN(const Place place, PlaceOf(id));
   ASSIGN_OR_RETURN(const UniqueFd held, Reach(place, O_PATH | O_NOFOLLOW));
   ASSIGN_OR_RETURN(const RightsNow now,
-                   ReadRights(source_, held, serves_others_));
+                   ReadRights(source_, held, {.list = serves_others_}));
   RETURN_IF_ERROR(CheckSame(place, now.source));
   return Shown(now);
 }

@@ -340,7 +340,7 @@ TEST_F(AccessTest, WhoHasNoIdIsNotTakenForTheUserOfItsName) {
       const FileAttributes scanned =
           path.empty() ? catalogue->dir_attributes(DirId(0))
                        : catalogue->attributes(*catalogue->FindPath(path));
-      const auto now = ReadRights(source, path, /*reads_list=*/true);
+      const auto now = ReadRights(source, path, {.list = true});
       absl::StrAppend(&text, path, " ", scanned.mode & 0777, " ",
                       now->mode & 0777, "\n");
     }

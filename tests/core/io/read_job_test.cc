@@ -62,7 +62,7 @@ class ReadJobTest : public ::testing::Test {
     job.Begin();
     job.Opened(Open());
     job.ReadEnded(20000);
-    EXPECT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+    EXPECT_EQ(job.LookNow(source_), Step::kEnd);
     EXPECT_TRUE(job.may_lend());
     return std::make_shared<const OpenFile>(job.TakeFile());
   }
@@ -91,7 +91,7 @@ TEST_F(ReadJobTest, AsksForWholeBlocksAndGoesOnWhereItStopped) {
   EXPECT_EQ(job.offset(), 8192u);
   EXPECT_EQ(Wanted(job), 12288u);
   ASSERT_EQ(job.ReadEnded(11808), Step::kLook);
-  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_), Step::kEnd);
   EXPECT_TRUE(job.status().ok()) << job.status();
   EXPECT_EQ(job.got(), 20000u);
 }
@@ -107,7 +107,7 @@ TEST_F(ReadJobTest, LeavesDirectReadsAfterAnOddPiece) {
   EXPECT_EQ(job.offset(), 5000u);
   EXPECT_EQ(Wanted(job), 15000u);
   ASSERT_EQ(job.ReadEnded(0), Step::kLook);
-  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), EIO);
   EXPECT_THAT(std::string(job.status().message()),
               HasSubstr("f: ends early, at byte 5000"));
@@ -142,7 +142,7 @@ TEST_F(ReadJobTest, RemembersThatAFileSystemDoesNotDropBehind) {
     EXPECT_EQ(second.flags(), 0);
     // Without the flag the same error is one.
     ASSERT_EQ(second.ReadEnded(-error), Step::kLook);
-    ASSERT_EQ(second.LookNow(source_.fd()), Step::kEnd);
+    ASSERT_EQ(second.LookNow(source_), Step::kEnd);
     EXPECT_EQ(ErrorOf(second.status()), error);
   }
 }
@@ -153,7 +153,7 @@ TEST_F(ReadJobTest, AnErrorOfTheDeviceNamesTheByte) {
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   ASSERT_EQ(job.ReadEnded(4096), Step::kRead);
   ASSERT_EQ(job.ReadEnded(-EIO), Step::kLook);
-  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), EIO);
   EXPECT_THAT(std::string(job.status().message()),
               HasSubstr("f: read at byte 4096"));
@@ -170,7 +170,7 @@ TEST_F(ReadJobTest, DoesNotAskAgainForEver) {
     ++asked;
   }
   ASSERT_EQ(step, Step::kLook);
-  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), EAGAIN);
 }
 
@@ -182,7 +182,7 @@ TEST_F(ReadJobTest, AFileThatChangesMeanwhileIsStale) {
   ASSERT_EQ(job.Opened(Open()), Step::kRead);
   tree_.SetTime("f", 1000000000);
   ASSERT_EQ(job.ReadEnded(20000), Step::kLook);
-  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), ESTALE);
 }
 
@@ -216,7 +216,7 @@ TEST_F(ReadJobTest, ReadsWhatItBorrowsAndGivesNothingBack) {
   EXPECT_EQ(job.fd(), lent->fd.get());
   EXPECT_EQ(Wanted(job), 20480u);
   ASSERT_EQ(job.ReadEnded(20000), Step::kLook);
-  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_), Step::kEnd);
   EXPECT_TRUE(job.status().ok()) << job.status();
   EXPECT_FALSE(job.is_stale());
   EXPECT_FALSE(job.may_lend());
@@ -238,7 +238,7 @@ TEST_F(ReadJobTest, OpensAnewWhereWhatItBorrowedDoesNotDo) {
     ASSERT_EQ(job.Opened(Open()), Step::kRead);
     EXPECT_NE(job.fd(), lent->fd.get());
     ASSERT_EQ(job.ReadEnded(20000), Step::kLook);
-    ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+    ASSERT_EQ(job.LookNow(source_), Step::kEnd);
     EXPECT_TRUE(job.status().ok()) << job.status();
     EXPECT_FALSE(job.may_lend());
   };
@@ -248,7 +248,7 @@ TEST_F(ReadJobTest, OpensAnewWhereWhatItBorrowedDoesNotDo) {
   EXPECT_EQ(fcntl(lent->fd.get(), F_GETFL), flags) << "of others, too";
   fails([this](ReadJob& job) {
     EXPECT_EQ(job.ReadEnded(-EIO), Step::kLook);
-    return job.LookNow(source_.fd());
+    return job.LookNow(source_);
   });
   fails([](ReadJob& job) {
     EXPECT_EQ(job.ReadEnded(20000), Step::kLook);
@@ -302,10 +302,10 @@ TEST_F(ReadJobTest, AnErrorThatStaysIsToldOnce) {
   job.Begin();
   job.Borrowed(Lent());
   job.ReadEnded(-EIO);
-  ASSERT_EQ(job.LookNow(source_.fd()), Step::kOpen);
+  ASSERT_EQ(job.LookNow(source_), Step::kOpen);
   job.Opened(Open());
   job.ReadEnded(-EIO);
-  ASSERT_EQ(job.LookNow(source_.fd()), Step::kEnd);
+  ASSERT_EQ(job.LookNow(source_), Step::kEnd);
   EXPECT_EQ(ErrorOf(job.status()), EIO);
 }
 
