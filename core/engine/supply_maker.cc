@@ -455,8 +455,9 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   if (parts.memory.guarantee < Supply::kLeastMemory) {
     return absl::InvalidArgumentError(absl::StrCat(
         "memory: policy = ", policy.name(), " needs at least ",
-        MemoryFor(pools * Supply::kLeastMemory, parts_.config->views.size()) >>
-            20,
+        (MemoryFor(pools * Supply::kLeastMemory, parts_.config->views.size()) +
+         0xfffff) >>
+            20,  // rounded up
         "MiB"));
   }
   auto input = std::make_unique<BinderInput>();

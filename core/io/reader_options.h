@@ -18,6 +18,7 @@ struct FileReaderOptions {
   size_t threads = 8;  // used if io_uring is refused, >= 1; on FUSE, depth
   // Bypass the page cache with O_DIRECT. If false, or if a file system refuses
   // O_DIRECT: read through the page cache and drop what the read brought in.
+  // Before Linux 6.14 that also drops what others had read of these bytes.
   bool direct = true;
   // For io_uring: the reads of one Submit begin when those of the previous one
   // have ended. For disks: with two places to read from at a time, the nearest

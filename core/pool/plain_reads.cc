@@ -22,7 +22,7 @@ FileReaderOptions ReaderOptions() {
   // BypassReads bounds the bytes.
   options.max_in_flight_bytes = kReads * BypassReads::kLongestRead;
   options.threads = kThreads;
-  // The page cache may keep what is read; readers of the source use it.
+  // What others have in the page cache is there, too.
   options.direct = false;
   options.keeps_remote = true;
   return options;

@@ -123,12 +123,15 @@ SourceFiles::OpenedFile SourceFiles::OpenAtOnce(EntryId file) const {
 }
 
 SourceFiles::OpenedFile SourceFiles::Keep(EntryId file, OpenedFile fd) {
+  OpenedFile left;  // is closed without the lock: that may free a removed file
   MutexLock lock(mu_);
   if (open_.contains(file)) return fd;  // another reader was faster
   recent_.push_front(file);
   open_[file] = Slot{fd, recent_.begin()};
   if (open_.size() > open_limit_) {
-    open_.erase(recent_.back());
+    const auto oldest = open_.find(recent_.back());
+    left = std::move(oldest->second.fd);
+    open_.erase(oldest);
     recent_.pop_back();
   }
   return fd;
@@ -148,9 +151,11 @@ absl::StatusOr<SourceFiles::OpenedFile> SourceFiles::OpenChecked(EntryId file) {
 }
 
 void SourceFiles::Drop(EntryId file) {
+  OpenedFile left;
   MutexLock lock(mu_);
   auto found = open_.find(file);
   if (found == open_.end()) return;
+  left = std::move(found->second.fd);
   recent_.erase(found->second.place);
   open_.erase(found);
 }

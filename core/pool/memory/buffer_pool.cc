@@ -2,6 +2,7 @@
 #include "core/pool/memory/buffer_pool.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -82,6 +83,8 @@ absl::StatusOr<std::unique_ptr<PoolShare>> BufferPool::Open(
   }
   auto account = std::make_shared<Account>(shared_from_this(), state.get());
   states_.push_back(std::move(state));
+  // Nobody would be asked for a floor, because it is always there.
+  AskFor(Excess(kept, capacity_));
   return std::unique_ptr<PoolShare>(new PoolShare(std::move(account)));
 }
 
@@ -151,11 +154,13 @@ void BufferPool::Forget(const State& state) {
 
 void BufferPool::Want(State& state, Clock::time_point now) {
   state.wants = true;
+  AskFor(Excess(state.guaranteed(), Limit(state, now)));
+}
+
+void BufferPool::AskFor(uint64_t bytes) {
   if (worker_ == nullptr) return;  // there is no other share, or it stops
-  if (stopped_ || short_of_ > 0 || now < asked_last_ + kBetweenRequests) return;
-  short_of_ = Excess(state.guaranteed(), Limit(state, now));
-  if (short_of_ == 0) return;
-  asked_last_ = now;
+  if (stopped_ || short_of_ > 0 || bytes == 0) return;
+  short_of_ = bytes;
   worker_->Post(
       [this](const absl::Status& turn) {
         if (turn.ok()) HaveGivenBack();
@@ -199,6 +204,9 @@ std::vector<std::function<void()>> BufferPool::WhoWants() {
 }
 
 void BufferPool::HaveGivenBack() {
+  // Who wants something meanwhile is told by this call.
+  std::this_thread::sleep_until(asked_last_ + kBetweenRequests);
+  asked_last_ = Clock::now();
   std::vector<Request> asked;
   {
     MutexLock lock(mu_);

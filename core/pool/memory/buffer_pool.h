@@ -35,7 +35,9 @@ class PoolShare;
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
   struct Options {
-    uint64_t bytes = 0;  // of all shares; a hard bound
+    // Of all shares. Exceeded only by the floor of a new share, until others
+    // have given back.
+    uint64_t bytes = 0;
     // A share is active for so long after it asked for memory.
     std::chrono::steady_clock::duration active_for = std::chrono::seconds(10);
   };
@@ -104,6 +106,8 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   // Has others give back what the share is guaranteed and does not get.
   void Want(State& state, Clock::time_point now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Has others give back so much, once for all who ask meanwhile.
+  void AskFor(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void HaveGivenBack();
   struct Request {
     std::function<void(uint64_t bytes)> give_back;
@@ -117,11 +121,12 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   const uint64_t capacity_;
   const Clock::duration active_for_;
 
+  Clock::time_point asked_last_;  // of the worker's thread
+
   mutable Mutex mu_;
   std::unique_ptr<Arena> arena_ ABSL_GUARDED_BY(mu_);  // null: no share yet
   std::vector<std::unique_ptr<State>> states_ ABSL_GUARDED_BY(mu_);
   uint64_t short_of_ ABSL_GUARDED_BY(mu_) = 0;  // bytes; > 0: a job is posted
-  Clock::time_point asked_last_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   std::unique_ptr<Worker> worker_ ABSL_GUARDED_BY(mu_);  // null: one share
 };

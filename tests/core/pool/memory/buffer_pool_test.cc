@@ -209,6 +209,49 @@ TEST(BufferPoolTest, WhoWantedIsToldThatThereIsRoom) {
   pool->Stop();
 }
 
+// Also if it was short just after others had been asked, and never asks again.
+TEST(BufferPoolTest, EachWhoWantedIsToldThatThereIsRoom) {
+  const auto pool = PoolOf(100);
+  const auto first = Open(*pool, 30);
+  const auto second = Open(*pool, 30);
+  std::promise<void> first_told;
+  std::promise<void> second_told;
+  first->Follow([](uint64_t) {}, [&first_told] { first_told.set_value(); });
+  second->Follow([](uint64_t) {}, [&second_told] { second_told.set_value(); });
+  ShareUser borrower(Open(*pool, 40));
+  borrower.TakeAll();
+  Blocks blocks;
+  EXPECT_EQ(first->Room(), 0u);
+  first_told.get_future().get();
+  while (first->used() < 30 * kPoolPage) {
+    blocks.push_back(first->Allocate(kPoolPage));
+    ASSERT_NE(blocks.back(), nullptr);
+  }
+  EXPECT_EQ(second->Room(), 0u);
+  second_told.get_future().get();
+  EXPECT_EQ(second->Room(), 30 * kPoolPage);
+  pool->Stop();
+}
+
+// A policy replaces another while a third one has borrowed all.
+TEST(BufferPoolTest, WhatAFloorTakesBeyondThePoolIsGivenBack) {
+  const auto pool = PoolOf(100);
+  ShareUser borrower(Open(*pool, 50));
+  borrower.TakeAll();
+  const auto second = Open(*pool, 50, /*floor=*/20);
+  Blocks blocks;
+  for (int page = 0; page < 20; ++page) {
+    blocks.push_back(second->Allocate(kPoolPage));
+    ASSERT_NE(blocks.back(), nullptr);
+  }
+  for (int tries = 0; tries < 10000 && pool->used() > pool->capacity();
+       ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_LE(pool->used(), pool->capacity());
+  pool->Stop();
+}
+
 TEST(BufferPoolTest, NobodyIsAskedForWhatIsGuaranteedAndInUse) {
   const auto pool = PoolOf(100);
   ShareUser first(Open(*pool, 100));
