@@ -46,7 +46,7 @@ bool IsStill(const FileAttributes& known, const struct stat& now) {
          now.st_uid == known.uid && now.st_gid == known.gid;
 }
 
-constexpr RightsQuestion kAsked{.list = true, .server = true};
+constexpr RightsQuestion kRightsAsked{.list = true, .server = true};
 
 // Opens a directory of the source's own mount, by a path that leads through no
 // other. EXDEV if there is none, or if the kernel cannot tell.
@@ -253,14 +253,14 @@ absl::optional<mode_t> DirRights::AskLane(uint32_t number,
                                           const Task& task) const {
   const std::string path = catalogue_.path(task.dir);
   if (number != kOwn || source_.lookup() != SourceDir::Lookup::kKernel) {
-    return Granted(task, ReadRights(source_, path, kAsked));
+    return Granted(task, ReadRights(source_, path, kRightsAsked));
   }
   const absl::StatusOr<UniqueFd> held = OpenOnOwnMount(source_, path);
   if (!held.ok()) {
     if (ErrnoOf(held.status()) == EXDEV) return absl::nullopt;
     return Granted(task, held.status());
   }
-  return Granted(task, ReadRights(source_, *held, kAsked));
+  return Granted(task, ReadRights(source_, *held, kRightsAsked));
 }
 
 mode_t DirRights::Granted(const Task& task,

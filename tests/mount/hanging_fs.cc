@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A filesystem that shows a directory, and that tests can make hang as a server
-// does that is gone: hanging_fs DIRECTORY MOUNTPOINT SWITCHES
+// does that is gone:
+//   hanging_fs DIRECTORY MOUNTPOINT SWITCHES [SECONDS]
 //
+// The kernel trusts what it knows of a file for so many seconds, 0 by default.
 // While SWITCHES/read exists, reads of files whose name begins with "hang" are
 // not answered; while SWITCHES/list exists, listings are not; while
 // SWITCHES/flush exists, closes are not; while SWITCHES/statfs exists, nobody
 // is told how much room there is. As with NFS, who is killed waits no longer.
 // While SWITCHES/slow exists, attributes take two milliseconds; while
 // SWITCHES/lists exists, access control lists of files whose name begins with
-// "hang" are not told; while SWITCHES/no_lists exists, access control lists cannot be read; while
-// SWITCHES/renumber exists, files have other numbers each time.
+// "hang" are not told; while SWITCHES/no_lists exists, access control lists
+// cannot be read; while SWITCHES/renumber exists, files have other numbers each
+// time.
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,6 +26,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -33,6 +37,7 @@ constexpr int kInterrupt = SIGUSR1;
 struct Roots {
   std::string directory;
   std::string switches;
+  double trusted = 0;  // seconds
 };
 
 const Roots& Here() {
@@ -131,18 +136,20 @@ void* Init(fuse_conn_info* connection, fuse_config* config) {
   config->intr = 1;
   config->intr_signal = kInterrupt;
   config->entry_timeout = 0;
-  config->attr_timeout = 0;
-  return fuse_get_context()->private_data;
+  auto* const roots = static_cast<Roots*>(fuse_get_context()->private_data);
+  config->attr_timeout = roots->trusted;
+  return roots;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    fprintf(stderr, "usage: hanging_fs DIRECTORY MOUNTPOINT SWITCHES\n");
+  if (argc < 4 || argc > 5) {
+    fprintf(stderr,
+            "usage: hanging_fs DIRECTORY MOUNTPOINT SWITCHES [SECONDS]\n");
     return 2;
   }
-  Roots roots{argv[1], argv[3]};
+  Roots roots{argv[1], argv[3], argc > 4 ? atof(argv[4]) : 0};
   fuse_operations calls = {};
   calls.getattr = GetAttr;
   calls.getxattr = GetXattr;

@@ -48,6 +48,27 @@ def test_who_lists_all_does_not_keep_a_closed_directory_open(source, mounts):
     assert can_read(order, SELF)
 
 
+# [S-3.16d] A directory that is closed in the source is closed in the mount
+# within two seconds, and names of other directories show nothing of it any
+# more.
+@as_root
+def test_what_the_kernel_trusts_keeps_no_directory_open(folder, mounts):
+    source = Source(folder, others=(), trusted=60)
+    try:
+        closed = source.directory / "closed"
+        closed.mkdir()
+        (closed / "a").write_bytes(b"x")
+        mount = mounts(source.path, LIRS)
+        assert can_read(mount.path / "closed" / "a", NOBODY)
+        closed.chmod(0o700)
+        harness.eventually(
+            lambda: not can_read(mount.path / "closed" / "a", NOBODY), SOON,
+            "closing it")
+        mount.unmount()
+    finally:
+        source.close()
+
+
 # [S-3.16e] Only who may list every directory of the view can read order or
 # list a ranked view.
 @as_root

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A source that does not answer: what else is asked is answered."""
+import errno
 import os
 import pathlib
 import signal
@@ -39,7 +40,9 @@ def write_uncached(path, data):
 class Source:
     """A directory, and the mount of it that hangs by a switch."""
 
-    def __init__(self, folder, path=None, others=("cached", "other")):
+    def __init__(self, folder, path=None, others=("cached", "other"),
+                 trusted=0):
+        """The kernel trusts attributes for `trusted` seconds."""
         self.directory = folder / "directory"
         self.path = path or folder / "source"
         self.switches = folder / "switches"
@@ -49,7 +52,8 @@ class Source:
         for name in [*names, *others]:
             (self.directory / name).write_bytes(content(name))
         self.process = subprocess.Popen(
-            [hanging_fs(), self.directory, self.path, self.switches])
+            [hanging_fs(), self.directory, self.path, self.switches,
+             str(trusted)])
         harness.eventually(lambda: harness.mount_types(self.path),
                            what="hanging_fs")
 
@@ -234,6 +238,52 @@ def test_what_is_mounted_over_a_directory_later_keeps_no_other_open(
         expect_closed_while_it_hangs(mount, over)
     finally:
         over.close()
+
+
+# [S-3.15k] While reads of the source hang, all that needs none of them is
+# answered.
+def test_what_is_mounted_over_a_directory_holds_up_no_other(folder, mounts):
+    tree = folder / "tree"
+    for name in ("near", "far"):
+        (tree / name).mkdir(parents=True)
+        write_uncached(tree / name / "file", content(name) * 10)
+    mount = mounts(tree, NATIVE)
+    with open(mount.path / "far" / "file", "rb", buffering=0) as file:
+        file.read(4096)  # keeps the source's file open
+        over = Source(folder, tree / "far", others=())
+        os.kill(over.process.pid, signal.SIGSTOP)
+        try:
+            reader = subprocess.Popen(
+                ["dd", "bs=4096", "skip=600", "count=1"], stdin=file,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            harness.eventually(
+                lambda: reader.poll() is not None
+                or Readers.waits(reader, "/far/file"), what="the reader")
+            mount.run(["cmp", mount.path / "near" / "file",
+                       tree / "near" / "file"], timeout=30)
+        finally:
+            os.kill(over.process.pid, signal.SIGCONT)
+            reader.wait(timeout=60 * harness.SLOWDOWN)
+            over.close()
+
+
+# [S-3.15i] A file that was replaced or written is another one, though its size
+# and time were set back.
+def test_what_the_kernel_trusts_is_asked_of_the_server(folder, mounts):
+    source = Source(folder, others=(), trusted=60)
+    try:
+        big = source.directory / "big"
+        big.write_bytes(b"A" * (8 << 20))
+        mount = mounts(source.path, NATIVE)
+        with open(mount.path / "big", "rb", buffering=0) as file:
+            assert os.pread(file.fileno(), 4096, 0) == b"A" * 4096
+            big.write_bytes(b"B" * (8 << 20))
+            with pytest.raises(OSError) as changed:
+                os.pread(file.fileno(), 4096, 6 << 20)
+        assert changed.value.errno == errno.ESTALE
+        mount.unmount()
+    finally:
+        source.close()
 
 
 # [S-3.15k] While reads of the source hang, all that needs none of them is

@@ -15,6 +15,17 @@ std::string Mount(const std::string& at, const std::string& type) {
                       " server rw,user_id=0");
 }
 
+TEST(IsLocalFsTest, WhatIsNotKnownMayBeAServer) {
+  constexpr uint64_t kExt4 = 0xef53, kTmpfs = 0x01021994, kNfs = 0x6969;
+  constexpr uint64_t kOverlay = 0x794c7630;  // of anything
+  EXPECT_TRUE(IsLocalFs(kExt4));
+  EXPECT_TRUE(IsLocalFs(kTmpfs));
+  for (const uint64_t type : {kNfs, kOverlay, uint64_t{0x20030528}}) {
+    EXPECT_FALSE(IsLocalFs(type)) << type;
+    EXPECT_FALSE(AnswersFromMemory(type)) << type;
+  }
+}
+
 TEST(ShowsFuseBelowTest, EachTypeThatTheFuseModuleServes) {
   for (const char* type :
        {"fuse", "fuseblk", "fuse.sshfs", "fuseblk.ntfs", "virtiofs"}) {
