@@ -466,9 +466,9 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   input->dataset_key = dataset->key();
   input->memory_bytes = parts.memory.guarantee;
   const PoolFacet* const pool = policy.pool();
+  const TierMaker::Wants wants{&config, dataset.get(), &policy, {}};
   if (policy.stages()) {
-    RETURN_IF_ERROR(
-        TakeTier({&config, dataset.get(), &policy, {}}, parts, *input));
+    RETURN_IF_ERROR(TakeTier(wants, parts, *input));
   } else if (pool == nullptr || pool->chunk_files == 0) {
     parts.how = "what is read first stays";
     parts.source = std::make_unique<FileSource>(dataset->shared_catalogue(),
@@ -492,7 +492,7 @@ absl::StatusOr<std::shared_ptr<Supply>> SupplyFactory::Make(
   parts.dataset = std::move(dataset);
   ASSIGN_OR_RETURN(std::shared_ptr<Supply> supply,
                    Supply::Make(std::move(parts)));
-  if (policy.stages()) parts_.tiers->Follow(config, supply);
+  if (policy.stages()) parts_.tiers->Follow(wants, supply);
   return supply;
 }
 

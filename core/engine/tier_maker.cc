@@ -258,17 +258,23 @@ absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
                    TierOf(wants, {input.tier_bytes, copies}));
   TellNotes(staging, /*of_records=*/false);
   input.staged = Staged(*tier, dataset.grouping());
-  LearntFactors::Key key{dataset.catalogue().fingerprint(), config.path,
-                         staging.learns_as()};
-  if (parts_.learnt != nullptr) input.learnt = parts_.learnt->Load(key);
+  input.learnt = Learnt(wants);
   parts.source = tier->Source();
   parts.sets.tier = [tier] { return tier->status(); };
   parts.sets.requests_changed = [tier] { tier->Changed(); };
   parts.how = absl::StrCat("mini-epochs in ", parts_.config->tier_path, ", ",
                            count, " a pass");
-  MutexLock lock(mu_);
-  tiers_[config.path].key = std::move(key);
   return absl::OkStatus();
+}
+
+LearntFactors::Key TierMaker::LearntKey(const Wants& wants) const {
+  return {wants.dataset->catalogue().fingerprint(), wants.config->path,
+          wants.policy->staging()->learns_as()};
+}
+
+std::vector<uint32_t> TierMaker::Learnt(const Wants& wants) const {
+  return parts_.learnt == nullptr ? std::vector<uint32_t>()
+                                  : parts_.learnt->Load(LearntKey(wants));
 }
 
 absl::StatusOr<std::shared_ptr<Tier>> TierMaker::OfRecords(
@@ -291,11 +297,13 @@ bool TierMaker::HoldsAll(uint64_t capacity, uint64_t bytes) {
   return capacity > 0 && MiniEpochsInTier(2, bytes, capacity) == 1;
 }
 
-void TierMaker::Follow(const ViewConfig& config,
+void TierMaker::Follow(const Wants& wants,
                        const std::shared_ptr<Supply>& supply) {
   MutexLock lock(mu_);
-  ViewTier& view = tiers_[config.path];
-  view.supply = supply;
+  ViewTier& view = tiers_[wants.config->path];
+  std::erase_if(view.learners,
+                [](const Learner& each) { return each.supply.expired(); });
+  view.learners.push_back({supply, LearntKey(wants), supply->sets().learnt()});
   // It expires with the supply.
   view.tier->Follow(std::shared_ptr<StagingPlan>(supply, &supply->sets()));
 }
@@ -303,17 +311,22 @@ void TierMaker::Follow(const ViewConfig& config,
 void TierMaker::KeepLearnt() {
   if (parts_.learnt == nullptr) return;
   MutexLock lock(mu_);
-  for (const auto& [path, view] : tiers_) {
-    const std::shared_ptr<Supply> supply = view.supply.lock();
-    if (supply == nullptr) continue;
-    std::vector<uint32_t> learnt = supply->sets().learnt();
-    if (learnt.empty() || learnt == parts_.learnt->Load(view.key)) continue;
-    const absl::Status stored =
-        parts_.learnt->Store(view.key, std::move(learnt));
-    if (!stored.ok()) {
-      Log(LogLevel::kWarning,
-          absl::StrCat("what was learnt is not kept: ", stored.message()));
-    }
+  for (auto& [path, view] : tiers_) {
+    for (Learner& learner : view.learners) Keep(learner);
+  }
+}
+
+void TierMaker::Keep(Learner& learner) {
+  const std::shared_ptr<Supply> supply = learner.supply.lock();
+  if (supply == nullptr) return;
+  std::vector<uint32_t> learnt = supply->sets().learnt();
+  if (learnt == learner.saved) return;
+  learner.saved = learnt;
+  const absl::Status stored =
+      parts_.learnt->Store(learner.key, std::move(learnt));
+  if (!stored.ok()) {
+    Log(LogLevel::kWarning,
+        absl::StrCat("what was learnt is not kept: ", stored.message()));
   }
 }
 

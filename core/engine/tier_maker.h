@@ -72,7 +72,7 @@ class TierMaker {
   absl::Status Fill(const Wants& wants, Supply::Parts& parts,
                     BinderInput& input);
   // From now on `supply`, made of these parts, says what is copied.
-  void Follow(const ViewConfig& config, const std::shared_ptr<Supply>& supply);
+  void Follow(const Wants& wants, const std::shared_ptr<Supply>& supply);
   // Returns the tier of a view whose policy shows mini-epochs of records. Works
   // as Fill. Takes its memory from `memory_bytes`. The tier is open as long as
   // the result or a copy of it exists, at most as long as this object.
@@ -91,13 +91,20 @@ class TierMaker {
   void Stop();
 
  private:
+  // A supply, and what is saved of what it learnt.
+  struct Learner {
+    std::weak_ptr<Supply> supply;
+    LearntFactors::Key key;
+    std::vector<uint32_t> saved;
+  };
   struct ViewTier {
     std::unique_ptr<PoolShare> reserved;  // Room::memory_bytes
     std::unique_ptr<Tier> tier;
     std::weak_ptr<Tier> users;  // expires with the last of them
     bool closing = false;       // by closer_; then `tier` is null
-    std::weak_ptr<Supply> supply;
-    LearntFactors::Key key;
+    // A supply that was prepared may go without ever being used, so there may
+    // be several.
+    std::vector<Learner> learners;
   };
   // What a new tier gets.
   struct Room {
@@ -113,6 +120,9 @@ class TierMaker {
   // Closes the tier of the view at `path` if nothing uses it. Waits for its
   // device.
   void CloseIdle(const std::string& path);
+  void Keep(Learner& learner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  LearntFactors::Key LearntKey(const Wants& wants) const;
+  std::vector<uint32_t> Learnt(const Wants& wants) const;
   // Returns the capacity of the view's open tier, or of one to be opened.
   absl::StatusOr<uint64_t> Capacity(const ViewConfig& config);
   absl::StatusOr<uint64_t> CapacityOfNew(const ViewConfig& config) const;

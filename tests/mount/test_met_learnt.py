@@ -3,6 +3,8 @@
 import json
 import random
 
+import pytest
+
 import harness
 from met import names_of, options, source, tier
 
@@ -72,11 +74,14 @@ def kept(mount):
 
 # [S-7.1d] The factors that were learnt are kept by dataset, view and met.model,
 # and a file of them that is damaged counts as empty.
+@pytest.mark.parametrize("written", [(), (2, 1)], ids=["", "taken_back"])
 def test_the_next_run_of_a_model_goes_by_what_this_one_learnt(
-        mounts, source, tier):
+        mounts, source, tier, written):
     names = names_of(source)
     mount = mounts(source, adaptive(tier))
     wait_copied(mount, source)
+    for patience in written:  # the last one is as it was, before an epoch began
+        assert mount.write_control(f"met.patience = {patience}\n") is None
     learn(mount, names)
     mount.unmount()
     factors = kept(mount)
