@@ -54,6 +54,11 @@ std::string HashOfFile(const PathReach& reach, const std::string& path) {
   return absl::StrCat(absl::Hex(XXH3_64bits(text->data(), text->size())));
 }
 
+// The views as the command line has them.
+const std::vector<ViewConfig>& GivenOf(const Engine::Parts& parts) {
+  return parts.given.empty() ? parts.config.views : parts.given;
+}
+
 // What members must agree on.
 PeerIdentity PeerIdentityOf(const Engine::Parts& parts,
                             const Catalogue& catalogue) {
@@ -65,8 +70,7 @@ PeerIdentity PeerIdentityOf(const Engine::Parts& parts,
       "the hash of who may read which file",
       absl::StrCat(absl::Hex(catalogue.fingerprint() ^
                              catalogue.samples_fingerprint())));
-  for (const ViewConfig& view :
-       parts.given.empty() ? parts.config.views : parts.given) {
+  for (const ViewConfig& view : GivenOf(parts)) {
     const std::string of =
         view.path.empty() ? "" : absl::StrCat("view ", view.path, ": ");
     const auto add = [&](const char* key, std::string value) {
@@ -129,6 +133,7 @@ TierMaker::Parts Engine::TierParts() {
   parts.pool = pool_;
   parts.policies = parts_.policies.table;
   parts.config = &parts_.config;
+  parts.given = &GivenOf(parts_);
   parts.learnt = learnt_.get();
   parts.reach = parts_.reach;
   parts.foreground_reads = [this]() -> uint64_t {
@@ -174,6 +179,7 @@ SetupTools Engine::Tools() {
   resolver.policies = parts_.policies;
   resolver.devices = devices_;
   resolver.config = &parts_.config;
+  resolver.given = &GivenOf(parts_);
   resolver.ledger = ledger_.get();
   SetupTools tools;
   tools.policies = parts_.policies.table;

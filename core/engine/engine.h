@@ -75,7 +75,8 @@ class Engine {
   struct Parts {
     MountConfig config;  // at least one view
     // The views as the command line has them. What was switched since is not
-    // compared when peers join, but by their messages. Empty: as in `config`.
+    // compared when peers join, but by their messages, and gives no view
+    // another part of the tier. Empty: as in `config`.
     std::vector<ViewConfig> given;
     SourceDir source;  // of config.source
     PolicySet policies;

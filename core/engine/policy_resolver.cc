@@ -81,7 +81,8 @@ absl::StatusOr<std::unique_ptr<const Policy>> MakeFor(
   view.samples = dataset.grouping().sample_count();
   view.sample_bytes = SampleBytes(dataset);
   view.file_bytes = TotalsBelow(dataset.catalogue(), dataset.root()).bytes;
-  view.tier_bytes = TierMaker::CapacityOf(*parts.config, config, policies);
+  view.tier_bytes =
+      TierMaker::CapacityOf({parts.config, parts.given, policies}, config);
   view.record_bytes = TierMaker::BytesOfRecords(view.tier_bytes);
   return MakePolicy(policies, name, options, &view);
 }

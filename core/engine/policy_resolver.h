@@ -21,6 +21,8 @@ struct ResolverParts {
   // Gives the memory of each view, and which views are inside others. Null: one
   // view alone, with the default memory. Outlives the resolver.
   const MountConfig* config = nullptr;
+  // As in TierMaker::TierShare.
+  const std::vector<ViewConfig>* given = nullptr;
   // Gives the unfinished epoch in which the last mount ended. May be null.
   const Ledger* ledger = nullptr;
 };

@@ -142,8 +142,13 @@ absl::StatusOr<uint64_t> TierMaker::Capacity(const ViewConfig& config) {
 
 absl::StatusOr<uint64_t> TierMaker::CapacityOfNew(
     const ViewConfig& config) const {
-  const std::vector<const ViewConfig*> views =
-      ViewsThatShare(*parts_.config, config, parts_.policies);
+  const uint64_t parts = Share().PartsFor(config);
+  if (parts == 0) {
+    return absl::InvalidArgumentError(
+        "tier.capacity: the views that have a policy with a tier by the "
+        "command "
+        "line use all of it; give this view its policy there, too");
+  }
   uint64_t capacity = parts_.config->tier_capacity;
   const std::string& path = parts_.config->tier_path;
   if (capacity == 0) {
@@ -155,14 +160,33 @@ absl::StatusOr<uint64_t> TierMaker::CapacityOfNew(
                        ": give tier.capacity, or make the directory"));
     }
     const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize;
-    capacity = (free + OwnBytes(reached, views)) / 10 * 9;
+    const uint64_t own = OwnBytes(
+        reached, ViewsThatShare(*parts_.config, config, parts_.policies));
+    capacity = (free + own) / 10 * 9;
   }
-  return capacity / views.size();
+  return capacity / parts;
 }
 
-uint64_t TierMaker::CapacityOf(const MountConfig& mount, const ViewConfig& view,
-                               PolicyTable policies) {
-  return mount.tier_capacity / ViewsThatShare(mount, view, policies).size();
+TierMaker::TierShare TierMaker::Share() const {
+  return {parts_.config, parts_.given, parts_.policies};
+}
+
+uint64_t TierMaker::TierShare::PartsFor(const ViewConfig& view) const {
+  uint64_t copying = 0;
+  bool is_one = false;
+  for (const ViewConfig& each : given != nullptr ? *given : mount->views) {
+    const PolicyEntry* const entry = FindPolicy(policies, each.policy);
+    if (entry == nullptr || !entry->shares_tier) continue;
+    ++copying;
+    is_one |= each.path == view.path;
+  }
+  if (copying > 0) return is_one ? copying : 0;
+  return std::max<uint64_t>(1, mount->views.size());
+}
+
+uint64_t TierMaker::CapacityOf(const TierShare& share, const ViewConfig& view) {
+  const uint64_t parts = share.PartsFor(view);
+  return parts == 0 ? 0 : share.mount->tier_capacity / parts;
 }
 
 absl::StatusOr<std::shared_ptr<Tier>> TierMaker::TierOf(const Wants& wants,

@@ -36,17 +36,32 @@ class TierMaker {
  public:
   struct Parts {
     const MountConfig* config = nullptr;  // outlives this
-    LearntFactors* learnt = nullptr;      // outlives this; may be null
-    std::shared_ptr<BufferPool> pool;     // gives memory for copies
+    // As in TierShare.
+    const std::vector<ViewConfig>* given = nullptr;
+    LearntFactors* learnt = nullptr;   // outlives this; may be null
+    std::shared_ptr<BufferPool> pool;  // gives memory for copies
     PolicyTable policies;
     // As in Tier::Options.
     std::function<uint64_t()> foreground_reads;
     PathReach reach;
   };
+  // Who has which part of tier.capacity. It must be the same after a kill,
+  // whatever the control file has changed, because orders follow from it. So
+  // the views that copy by the command line share it. If there are none, each
+  // view of the mount has the same part.
+  struct TierShare {
+    const MountConfig* mount = nullptr;
+    // The views as the command line has them. Null: as in `mount`.
+    const std::vector<ViewConfig>* given = nullptr;
+    PolicyTable policies;
+
+    // Returns in how many parts the tier is cut, of which the view has one. 0:
+    // others have all.
+    uint64_t PartsFor(const ViewConfig& view) const;
+  };
   // Returns the bytes of tier.capacity that a view has. Returns 0 if the key is
-  // not set.
-  static uint64_t CapacityOf(const MountConfig& mount, const ViewConfig& view,
-                             PolicyTable policies);
+  // not set, or if others have all.
+  static uint64_t CapacityOf(const TierShare& share, const ViewConfig& view);
 
   struct SourceReader {
     FileReader* reader = nullptr;  // outlives the tiers
@@ -126,6 +141,7 @@ class TierMaker {
   // Returns the capacity of the view's open tier, or of one to be opened.
   absl::StatusOr<uint64_t> Capacity(const ViewConfig& config);
   absl::StatusOr<uint64_t> CapacityOfNew(const ViewConfig& config) const;
+  TierShare Share() const;
 
   // Constant after construction.
   const Parts parts_;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/base/files/unique_fd.h"
 #include "core/io/thread_reader.h"
@@ -120,6 +121,31 @@ TEST_F(TierMakerTest, WhatOtherMountsHaveLeftIsNotFree) {
   config_.views[1].policy = "lirs";
   Leave("val");  // its policy has no tier now
   EXPECT_LT(Capacity(), kHuge / 2);
+}
+
+// The order of an epoch follows from its view's part. After a kill the
+// configuration has what the control file had changed.
+TEST_F(TierMakerTest, WhatTheControlFileChangesMovesNoPart) {
+  config_.tier_capacity = 600;
+  config_.views.emplace_back().path = "val";
+  config_.views[1].policy = "native";
+  config_.views.emplace_back().path = "test";
+  config_.views[2].policy = "native";
+  const std::vector<ViewConfig> given = config_.views;
+  const auto capacity = [&](size_t view, const std::vector<ViewConfig>& by) {
+    return TierMaker::CapacityOf({&config_, &by, Policies()},
+                                 config_.views[view]);
+  };
+  EXPECT_EQ(capacity(0, given), 600u);
+  config_.views[1].policy = "met";
+  EXPECT_EQ(capacity(0, given), 600u);
+  EXPECT_EQ(capacity(1, given), 0u) << "together they would exceed the key";
+  std::vector<ViewConfig> both = config_.views;
+  EXPECT_EQ(capacity(0, both), 300u);
+  EXPECT_EQ(capacity(1, both), 300u);
+  both[0].policy = both[1].policy = "lirs";
+  EXPECT_EQ(capacity(0, both), 200u);
+  EXPECT_EQ(capacity(2, both), 200u) << "whichever of them changes";
 }
 
 TEST_F(TierMakerTest, ADirectoryOfAnotherMountTakesNoMemory) {
