@@ -301,6 +301,7 @@ TEST(EpochTokenTest, MoreNamesThanTheViewHasAreRefused) {
   planned.whole = EpochToken::Whole{7, {100000}};
   EXPECT_FALSE(ParseToken(TokenText(planned), 1001).ok());
   planned.whole = absl::nullopt;
+  planned.read.clear();
   planned.kept = {{1, 9}, {9, 1}, {3, 4}, {4, 3}};
   EXPECT_TRUE(ParseToken(TokenText(planned), 4).ok());
   EXPECT_THAT(std::string(ParseToken(TokenText(planned), 3).status().message()),
