@@ -135,9 +135,8 @@ void* Init(fuse_conn_info* connection, fuse_config* config) {
   // Without this libfuse 3.17 takes no interrupts, and who is killed waits on.
   config->intr = 1;
   config->intr_signal = kInterrupt;
-  config->entry_timeout = 0;
   auto* const roots = static_cast<Roots*>(fuse_get_context()->private_data);
-  config->attr_timeout = roots->trusted;
+  config->entry_timeout = config->attr_timeout = roots->trusted;
   return roots;
 }
 
