@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <fcntl.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include <cerrno>
@@ -80,6 +81,28 @@ Rights RightsOf(absl::optional<uid_t> owner, absl::string_view entries) {
     if (tag == kUserObj || tag == kGroupObj || tag == kOther) ++rights.needed;
   }
   return rights;
+}
+
+timespec TimeOf(const statx_timestamp& time) {
+  return {time.tv_sec, static_cast<long>(time.tv_nsec)};
+}
+
+struct stat StatOf(const struct statx& found) {
+  struct stat st = {};
+  st.st_dev = makedev(found.stx_dev_major, found.stx_dev_minor);
+  st.st_rdev = makedev(found.stx_rdev_major, found.stx_rdev_minor);
+  st.st_ino = found.stx_ino;
+  st.st_mode = found.stx_mode;
+  st.st_nlink = found.stx_nlink;
+  st.st_uid = found.stx_uid;
+  st.st_gid = found.stx_gid;
+  st.st_size = static_cast<off_t>(found.stx_size);
+  st.st_blocks = static_cast<blkcnt_t>(found.stx_blocks);
+  st.st_blksize = static_cast<blksize_t>(found.stx_blksize);
+  st.st_atim = TimeOf(found.stx_atime);
+  st.st_mtim = TimeOf(found.stx_mtime);
+  st.st_ctim = TimeOf(found.stx_ctime);
+  return st;
 }
 
 // `get` writes the list of one file. Errors: its own.
@@ -193,11 +216,12 @@ absl::StatusOr<RightsNow> ReadRights(const SourceDir& source,
                                      const UniqueFd& held,
                                      const RightsQuestion& asked) {
   RightsNow now;
-  // fstatat takes the flags of statx since Linux 4.11.
   const int flags = AT_EMPTY_PATH | (asked.server ? AT_STATX_FORCE_SYNC : 0);
-  if (fstatat(held.get(), "", &now.source, flags) != 0) {
-    return ErrnoStatus(errno, "fstat");
+  struct statx found;
+  if (statx(held.get(), "", flags, STATX_BASIC_STATS, &found) != 0) {
+    return ErrnoStatus(errno, "statx");
   }
+  now.source = StatOf(found);
   now.mode = now.source.st_mode;
   if (!asked.list) return now;
   // Uses the descriptor's own name, because a path may lead elsewhere by now.
