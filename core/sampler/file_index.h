@@ -28,7 +28,8 @@ std::string ListedKindOf(absl::string_view name);
 
 class FileIndex {
  public:
-  // 4 bytes per file, and 4 bytes per entry below the directory.
+  // 4 bytes per file, and 4 bytes per entry below the directory, if most of
+  // these are such files.
   static constexpr uint64_t kBytesPerFile = 8;
 
   // Makes the index from the first files that the job opened, all of one kind
@@ -40,6 +41,7 @@ class FileIndex {
   std::string path() const { return catalogue_->path(dir_); }
   uint32_t size() const { return static_cast<uint32_t>(files_.size()); }
   uint64_t bytes() const { return bytes_; }  // of all files
+  uint64_t memory_bytes() const { return 4 * (files_.size() + index_.size()); }
   // REQUIRES: index < size().
   EntryId file(uint32_t index) const { return EntryId(files_[index]); }
   std::optional<uint32_t> IndexOf(EntryId file) const;

@@ -4,11 +4,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
 namespace shufflefs {
 namespace {
 
-uint64_t BytesOf(const JobFinder::Found& found) {
-  return found.job.index().size() * FollowedJob::kBytesPerFile;
+uint64_t BytesOf(const FileIndex& index) {
+  constexpr uint64_t kRest =
+      FollowedJob::kBytesPerFile - FileIndex::kBytesPerFile;
+  return index.memory_bytes() + index.size() * kRest;
+}
+
+std::string Mebibytes(uint64_t bytes) {
+  return absl::StrCat((bytes + 0xfffff) >> 20, " MiB");
 }
 
 }  // namespace
@@ -62,6 +71,7 @@ JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
   uint32_t index = 0;
   if (const auto it = Of(readers, file, index); it != jobs_.end()) {
     const uint64_t id = it->id;
+    it->opened = now;
     const auto loaders = Tell(*it, index, reader, readers.loader);
     jobs_.splice(jobs_.begin(), jobs_, it);
     if (!loaders.empty()) Split(it, loaders);
@@ -69,14 +79,14 @@ JobFinder::Found* JobFinder::Opened(EntryId file, uint32_t reader,
   }
   const StrayOpen open{file, reader, readers.loader};
   if (!split_.contains(readers.family)) readers.loader = 0;
-  return Stray(readers, open);
+  return Stray(readers, open, now);
 }
 
 std::vector<LoaderTracker::Loader> JobFinder::Tell(Found& job, uint32_t index,
                                                    uint32_t reader,
                                                    uint32_t loader) {
   const OpenStep step = job.job.Opened(index, reader);
-  if (job.readers.loader != 0) return {};
+  if (job.readers.loader != 0 || job.stays_one) return {};
   const auto apart =
       job.tracker.Note(loader, {index, reader}, step,
                        {job.job.begun_epochs(), job.job.claims()});
@@ -141,7 +151,8 @@ bool JobFinder::IsOf(const Readers& job, const Readers& reader) const {
 }
 
 JobFinder::Found* JobFinder::Stray(const Readers& readers,
-                                   const StrayOpen& open) {
+                                   const StrayOpen& open,
+                                   std::chrono::milliseconds now) {
   // Readers of a dataset open only a few kinds.
   if (strays_.size() == kMostKinds) strays_.clear();
   std::string kind = ListedKindOf(dataset_->catalogue().name(open.file));
@@ -152,7 +163,7 @@ JobFinder::Found* JobFinder::Stray(const Readers& readers,
   }
   strays.opens.push_back(open);
   if (strays.opens.size() < kEnoughStrays) return nullptr;
-  Found* const begun = Begin(readers, std::exchange(strays.opens, {}));
+  Found* const begun = Begin(readers, std::exchange(strays.opens, {}), now);
   if (begun == nullptr) {
     strays.pause = strays.next_pause;
     strays.next_pause *= kPauseGrowth;
@@ -161,20 +172,19 @@ JobFinder::Found* JobFinder::Stray(const Readers& readers,
 }
 
 JobFinder::Found* JobFinder::Begin(const Readers& readers,
-                                   const std::vector<StrayOpen>& strays) {
+                                   const std::vector<StrayOpen>& strays,
+                                   std::chrono::milliseconds now) {
   std::vector<EntryId> files;
   for (const StrayOpen& stray : strays) files.push_back(stray.file);
   FileIndex index =
       FileIndex::Of(dataset_->shared_catalogue(), dataset_->root(), files);
-  if (index.size() < kFewestFiles ||
-      index.size() * FollowedJob::kBytesPerFile > memory_bytes_) {
-    return nullptr;
-  }
+  if (index.size() < kFewestFiles) return nullptr;
   // Removes a job that looked smaller by its first opens.
   jobs_.remove_if([&](const Found& found) {
     return found.readers == readers && index.Contains(found.job.index());
   });
-  Found* const begun = Add(readers, std::move(index));
+  Found* const begun = Add(readers, std::move(index), now);
+  if (begun == nullptr) return nullptr;
   for (const StrayOpen& stray : strays) {
     const uint32_t at = *begun->job.index().IndexOf(stray.file);
     Tell(*begun, at, stray.reader, stray.loader);  // so few never split a job
@@ -182,17 +192,29 @@ JobFinder::Found* JobFinder::Begin(const Readers& readers,
   return begun;
 }
 
-JobFinder::Found* JobFinder::Add(const Readers& readers, FileIndex index) {
-  MakeRoom(index.size() * FollowedJob::kBytesPerFile);
+JobFinder::Found* JobFinder::Add(const Readers& readers, FileIndex index,
+                                 std::chrono::milliseconds now) {
+  const std::string path = index.path().empty() ? "." : index.path();
+  if (!MakeRoom(BytesOf(index), now)) {
+    warning_ =
+        absl::StrCat(path, ": this job is not followed: to follow it takes ",
+                     Mebibytes(BytesOf(index)), ", and `memory` leaves ",
+                     Mebibytes(memory_bytes_), " for all jobs");
+    return nullptr;
+  }
+  if (absl::StartsWith(warning_, absl::StrCat(path, ": "))) warning_.clear();
   const uint32_t files = index.size();
   jobs_.push_front(Found{++last_id_, readers, Following(std::move(index)),
                          LoaderTracker(files)});
+  jobs_.front().opened = now;
   return &jobs_.front();
 }
 
 void JobFinder::Split(std::list<Found>::iterator job,
                       const std::vector<LoaderTracker::Loader>& loaders) {
-  if (loaders.size() * BytesOf(*job) > memory_bytes_) return;
+  job->stays_one = loaders.size() * BytesOf(job->job.index()) > memory_bytes_;
+  if (job->stays_one) return;
+  const std::chrono::milliseconds now = job->opened;
   const JobId family = job->readers.family;
   if (split_.size() == kMostSplit) split_.clear();
   split_.insert(family);
@@ -207,20 +229,26 @@ void JobFinder::Split(std::list<Found>::iterator job,
   }
   for (const LoaderTracker::Loader& loader : loaders) {
     if (followed != loaders.end() && &loader == &*followed) continue;
-    FollowedJob& added = Add({family, loader.process}, index)->job;
+    Found* const added = Add({family, loader.process}, index, now);
+    if (added == nullptr) continue;
     for (const EpochOpens::Open& open : loader.opens) {
-      added.Opened(open.index, open.thread);
+      added->job.Opened(open.index, open.thread);
     }
   }
 }
 
-void JobFinder::MakeRoom(uint64_t bytes) {
-  for (const Found& found : jobs_) bytes += BytesOf(found);
-  while (!jobs_.empty() &&
-         (jobs_.size() >= kMostJobs || bytes > memory_bytes_)) {
-    bytes -= BytesOf(jobs_.back());
-    jobs_.pop_back();
+bool JobFinder::MakeRoom(uint64_t bytes, std::chrono::milliseconds now) {
+  if (bytes > memory_bytes_) return false;
+  size_t stay = jobs_.size();
+  for (const Found& found : jobs_) bytes += BytesOf(found.job.index());
+  // The last ones opened longest ago.
+  for (auto it = jobs_.rbegin(); it != jobs_.rend(); ++it, --stay) {
+    if (stay < kMostJobs && bytes <= memory_bytes_) break;
+    if (now - it->opened < kKept) return false;
+    bytes -= BytesOf(it->job.index());
   }
+  while (jobs_.size() > stay) jobs_.pop_back();
+  return true;
 }
 
 }  // namespace shufflefs

@@ -61,7 +61,12 @@ class JobFinder {
     // search.
     uint64_t window = 0;
     double search_seconds = 0;
+    std::chrono::milliseconds opened{0};  // the last time
+    bool stays_one = false;  // its loaders do not fit into memory as several
   };
+  // A job that opened a file so recently keeps its memory. Otherwise jobs that
+  // do not fit together would push each other out, and none were recognised.
+  static constexpr std::chrono::milliseconds kKept{10000};
   // Tells the job of this open, and returns it. Returns null while the job is
   // not known.
   Found* Opened(EntryId file, uint32_t reader, std::chrono::milliseconds now);
@@ -77,6 +82,9 @@ class JobFinder {
   const std::list<Found>& jobs() const { return jobs_; }
   Found* Find(uint64_t id);
   const Found* Find(uint64_t id) const;
+  // Which job is not followed, because memory is missing. For people; "" if
+  // all are.
+  const std::string& warning() const { return warning_; }
 
  private:
   struct StrayOpen {
@@ -104,9 +112,13 @@ class JobFinder {
   std::list<Found>::iterator Of(const Readers& readers, EntryId file,
                                 uint32_t& index);
   bool IsOf(const Readers& job, const Readers& reader) const;
-  Found* Stray(const Readers& readers, const StrayOpen& open);
-  Found* Begin(const Readers& readers, const std::vector<StrayOpen>& strays);
-  Found* Add(const Readers& readers, FileIndex index);
+  Found* Stray(const Readers& readers, const StrayOpen& open,
+               std::chrono::milliseconds now);
+  Found* Begin(const Readers& readers, const std::vector<StrayOpen>& strays,
+               std::chrono::milliseconds now);
+  // Returns null if there is no memory for it.
+  Found* Add(const Readers& readers, FileIndex index,
+             std::chrono::milliseconds now);
   // Tells the job of an open. Returns the loaders if the job turns out to
   // consist of several.
   std::vector<LoaderTracker::Loader> Tell(Found& job, uint32_t index,
@@ -121,7 +133,7 @@ class JobFinder {
   // Gives each of the loaders a job of its own if memory suffices.
   void Split(std::list<Found>::iterator job,
              const std::vector<LoaderTracker::Loader>& loaders);
-  void MakeRoom(uint64_t bytes);
+  bool MakeRoom(uint64_t bytes, std::chrono::milliseconds now);
 
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
@@ -131,6 +143,7 @@ class JobFinder {
 
   std::list<Found> jobs_;
   uint64_t last_id_ = 0;
+  std::string warning_;
   // A job without an order whose loaders may be jobs of their own. One at a
   // time is tested: a job that comes into doubt meanwhile will again.
   struct Doubt {

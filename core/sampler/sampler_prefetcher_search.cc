@@ -157,6 +157,7 @@ SamplerPrefetcherStatus SamplerPrefetcher::prefetcher() const {
   status.wasted_bytes = files_->wasted_bytes();
   const absl::optional<IdleWork::Progress> progress = idle_.progress();
   MutexLock lock(jobs_mu_);
+  if (!jobs_.warning().empty()) status.warnings.push_back(jobs_.warning());
   status.opens = foreseen_opens_;
   status.ready = foreseen_opens_ - std::min(foreseen_opens_, missed_opens_);
   for (const JobFinder::Found& found : jobs_.jobs()) {

@@ -52,7 +52,7 @@ class JobFinderTest : public testing::Test {
           dir == "more" ? absl::StrCat(dir, "/", i % 20, kind)
                         : absl::StrCat(dir, "/c", i % 3, "/", 1000 + i, kind);
       const EntryId file = *catalogue_->FindPath(path);
-      if (finder_->Opened(file, 0, milliseconds(1)) != nullptr) return i + 1;
+      if (finder_->Opened(file, 0, now_) != nullptr) return i + 1;
     }
     return 0;
   }
@@ -63,7 +63,11 @@ class JobFinderTest : public testing::Test {
   std::shared_ptr<const Catalogue> catalogue_;
   std::shared_ptr<const Dataset> dataset_;
   std::optional<JobFinder> finder_;
+  milliseconds now_{1};
 };
+
+// Of 300 files among 600 entries.
+constexpr uint64_t kBytesOfOne = 300 * (FollowedJob::kBytesPerFile + 4);
 
 TEST_F(JobFinderTest, DirectoriesAndKindsAreJobsOfTheirOwn) {
   Make(1 << 20);
@@ -95,14 +99,45 @@ TEST_F(JobFinderTest, WhatWasLookedForInVainIsFoundALittleLater) {
 }
 
 TEST_F(JobFinderTest, MemoryIsForThoseThatWereReadLast) {
-  Make(2 * 300 * FollowedJob::kBytesPerFile);
+  Make(2 * kBytesOfOne);
   OpensUntilFound("train", ".jpg");
   OpensUntilFound("train", ".json");
+  now_ += JobFinder::kKept;
   OpensUntilFound("val", ".jpg");
   ASSERT_EQ(finder_->jobs().size(), 2u);
   EXPECT_EQ(finder_->jobs().back().job.index().path(), "train");
-  Make(300 * FollowedJob::kBytesPerFile - 1);
+  EXPECT_EQ(finder_->warning(), "");
+  Make(kBytesOfOne - 1);
   EXPECT_EQ(OpensUntilFound("train", ".jpg"), 0u) << "too many for memory";
+  EXPECT_THAT(finder_->warning(), HasSubstr("train: this job is not followed"));
+}
+
+TEST_F(JobFinderTest, JobsThatDoNotFitTogetherDoNotPushEachOtherOut) {
+  Make(2 * kBytesOfOne);
+  OpensUntilFound("train", ".jpg");
+  OpensUntilFound("val", ".jpg");
+  const uint64_t first = finder_->jobs().back().id;
+  const uint64_t second = finder_->jobs().front().id;
+  for (int turn = 0; turn < 50; ++turn) {
+    OpensUntilFound("train", ".jpg", 8);
+    EXPECT_EQ(OpensUntilFound("train", ".json", 8), 0u);
+    OpensUntilFound("val", ".jpg", 8);
+    ASSERT_NE(finder_->Find(first), nullptr) << turn;
+    ASSERT_NE(finder_->Find(second), nullptr) << turn;
+  }
+}
+
+// Memory is taken for every entry of the directory.
+TEST_F(JobFinderTest, AFewFilesAmongManyTakeTheMemoryOfAll) {
+  for (int i = 0; i < 5000; ++i) {
+    tree_.File(absl::StrCat("train/c0/", i, ".txt"));
+  }
+  catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
+  dataset_ = *Dataset::Make(catalogue_, ViewConfig(), "");
+  Make(kBytesOfOne);
+  EXPECT_EQ(OpensUntilFound("train", ".jpg"), 0u);
+  Make(kBytesOfOne + 5000 * 4);
+  EXPECT_EQ(OpensUntilFound("train", ".jpg"), 8u);
 }
 
 // Two loaders of one script, each with a worker.
@@ -265,13 +300,14 @@ TEST_F(TwoLoadersTest, OpensTestNoOrders) {
 }
 
 TEST_F(TwoLoadersTest, AJobThatEndsIsInDoubtNoMore) {
-  Make(kMany * FollowedJob::kBytesPerFile + (20 << 10));
+  Make(kMany * FollowedJob::kBytesPerFile + 2 * kBytesOfOne);
   for (uint32_t i = 0; i < 160; ++i) {
     OpenUnseen(101, one_[i]);
     OpenUnseen(201, other_[(i + kMany / 2) % kMany]);
   }
   const uint64_t id = finder_->jobs().front().id;
   finder_->Work();
+  now_ += JobFinder::kKept;
   // Takes the memory of the first.
   OpensUntilFound("train", ".jpg");
   OpensUntilFound("val", ".jpg");
