@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,11 +24,44 @@ using ledger_format::RecordType;
 using ledger_format::WordKind;
 
 constexpr uint64_t kReadWords = 1 << 15;
-// How often a word that is missing is read again. A daemon that appends a whole
-// pass stores its first word last, some milliseconds after the others. Each
-// pause is twice as long as the one before.
-constexpr int kTries = 8;
-constexpr useconds_t kFirstPause = 16;  // microseconds
+// A daemon that appends a whole pass stores its first word last. A word that is
+// missing is read again until nobody has written to the file for kPatience, but
+// not longer than kMostWait. Each pause is twice as long as the one before.
+constexpr useconds_t kFirstPause = 32;  // microseconds, as the others
+constexpr useconds_t kPatience = 100000;
+constexpr useconds_t kMostWait = 10000000;
+
+// Waits for whoever may be writing to a file.
+class WriterWait {
+ public:
+  explicit WriterWait(int fd) : fd_(fd) {}
+
+  void Begin() { since_written_ = waited_ = 0; }
+  // Returns false if it is no use to wait longer.
+  bool Pause() {
+    struct stat st = {};
+    if (::fstat(fd_, &st) != 0) return false;
+    if (st.st_size != size_ || st.st_mtim.tv_sec != written_.tv_sec ||
+        st.st_mtim.tv_nsec != written_.tv_nsec) {
+      size_ = st.st_size;
+      written_ = st.st_mtim;
+      since_written_ = 0;
+    }
+    if (since_written_ >= kPatience || waited_ >= kMostWait) return false;
+    const useconds_t pause = std::max(kFirstPause, since_written_);
+    ::usleep(pause);
+    since_written_ += pause;
+    waited_ += pause;
+    return true;
+  }
+
+ private:
+  const int fd_;
+  off_t size_ = -1;
+  timespec written_ = {};
+  useconds_t since_written_ = 0;
+  useconds_t waited_ = 0;
+};
 
 // A window of the file's words that moves forward.
 class WordSource {
@@ -87,7 +121,8 @@ class WordSource {
 // Parses one item after the other and checks that it fits the earlier ones.
 class LedgerReader::Impl {
  public:
-  explicit Impl(UniqueFd fd) : fd_(std::move(fd)), source_(fd_.get()) {}
+  explicit Impl(UniqueFd fd)
+      : fd_(std::move(fd)), source_(fd_.get()), writer_(fd_.get()) {}
 
   absl::Status Header() {
     ASSIGN_OR_RETURN(const auto header,
@@ -100,7 +135,7 @@ class LedgerReader::Impl {
 
   absl::Status Run(LedgerVisitor& visitor, uint64_t end) {
     source_.Refresh();
-    int tries = 0;
+    writer_.Begin();
     while (source_.at() < end) {
       ASSIGN_OR_RETURN(const auto next, source_.Peek(1));
       if (next.empty()) return absl::OkStatus();
@@ -109,12 +144,11 @@ class LedgerReader::Impl {
           ASSIGN_OR_RETURN(const bool last, NothingBehind());
           if (last) return absl::OkStatus();
           // The daemon may be writing just here.
-          if (++tries > kTries) {
+          if (!writer_.Pause()) {
             return absl::DataLossError(
                 "nothing was written here, but something follows: a record was "
                 "lost or not finished");
           }
-          ::usleep(kFirstPause << tries);
           source_.Refresh();
           continue;
         }
@@ -125,7 +159,7 @@ class LedgerReader::Impl {
           RETURN_IF_ERROR(Record(next[0], visitor));
           break;
       }
-      tries = 0;
+      writer_.Begin();
     }
     return absl::OkStatus();
   }
@@ -271,6 +305,7 @@ class LedgerReader::Impl {
 
   const UniqueFd fd_;
   WordSource source_;
+  WriterWait writer_;
   bool current_ = true;
   std::array<uint64_t, 256> names_{};  // by view; 0 before its first epoch
 };

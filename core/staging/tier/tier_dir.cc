@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,6 +19,8 @@ namespace shufflefs {
 namespace {
 
 constexpr char kLock[] = ".lock";
+constexpr size_t kMostNameBytes = 255;  // of any file
+constexpr size_t kTailBytes = 200;      // of a longer name, behind its hash
 // The tail of a part of 10 million ranges.
 constexpr uint64_t kMostTailBytes = uint64_t{512} << 20;
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -55,6 +58,11 @@ std::string TierDir::NameOf(absl::string_view view) {
     } else {
       name.push_back(c);
     }
+  }
+  if (name.size() > kMostNameBytes) {
+    name = absl::StrCat(
+        "%", absl::Hex(XXH3_64bits(view.data(), view.size()), absl::kZeroPad16),
+        "~", name.substr(name.size() - kTailBytes));
   }
   return name.empty() ? "%" : name;
 }

@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -185,6 +187,26 @@ TEST_F(LedgerDamageTest, WhatStandsBehindAGapIsNotBelieved) {
       std::string(status.message()),
       HasSubstr(absl::StrCat("offset ", gap, ": nothing was written here")));
   EXPECT_EQ(Open()->bytes(), gap);
+}
+
+// A daemon that appends a large pass stores its first word last.
+TEST_F(LedgerDamageTest, WhoeverIsWritingIsWaitedFor) {
+  WriteSome();
+  const std::vector<std::string> all = Read();
+  const std::string bytes = Bytes();
+  const size_t gap = bytes.find_last_not_of('\0') / 8 * 8 - 8;
+  for (size_t i = gap; i < gap + 8; ++i) PutByte(i, 0);
+  std::thread writer([&] {
+    for (int times = 0; times < 10; ++times) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      PutByte(bytes.size() - 1, bytes.back());  // as it is
+    }
+    std::fstream file(path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(gap));
+    file.write(&bytes[gap], 8);
+  });
+  EXPECT_EQ(Read(), all);
+  writer.join();
 }
 
 TEST_F(LedgerDamageTest, ZerosBehindTheEndAreSpaceNotYetUsed) {

@@ -2,6 +2,9 @@
 // What is in the tier, and what goes where room is short.
 #include "core/staging/tier/tier_store.h"
 
+#include <string>
+
+#include "core/staging/tier/tier_dir.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/staging/pack/packed_source_fixture.h"
@@ -12,6 +15,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
+
+TEST(TierDirTest, NamesOfLongPathsAreNamesOfFiles) {
+  const std::string path(300, 'a');
+  const std::string name = TierDir::NameOf(path + "b");
+  EXPECT_LE(name.size(), 255u);
+  EXPECT_NE(name, TierDir::NameOf("c" + path + "b"));
+  EXPECT_EQ(TierDir::NameOf(std::string(255, 'a')), std::string(255, 'a'));
+}
 
 TEST(PartsToRemoveTest, WhatNobodyWantsGoes) {
   EXPECT_THAT(PartsToRemove({{1, 100, 0, 0}, {2, 100, 0, 1}, {3, 100, 50, 60}},
