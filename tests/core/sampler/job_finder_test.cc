@@ -66,8 +66,8 @@ class JobFinderTest : public testing::Test {
   milliseconds now_{1};
 };
 
-// Of 300 files among 600 entries.
-constexpr uint64_t kBytesOfOne = 300 * (FollowedJob::kBytesPerFile + 4);
+// Of 300 files among some 600 entries.
+constexpr uint64_t kBytesOfOne = 300 * (FollowedJob::kBytesPerFile + 5);
 
 TEST_F(JobFinderTest, DirectoriesAndKindsAreJobsOfTheirOwn) {
   Make(1 << 20);
