@@ -22,7 +22,26 @@ constexpr absl::string_view kLauncherNames[] = {
 };
 
 // Programs whose children are unrelated.
-constexpr absl::string_view kManagers[] = {"init", "systemd"};
+constexpr absl::string_view kManagers[] = {
+    "atd",
+    "catatonit",
+    "conmon",
+    "containerd-shim",
+    "containerd-shim-runc-v2",
+    "cron",
+    "crond",
+    "docker-init",
+    "dumb-init",
+    "init",
+    "runsv",
+    "runsvdir",
+    "s6-supervise",
+    "s6-svscan",
+    "screen",
+    "systemd",
+    "tini",
+    "tmux",
+};
 
 template <size_t n>
 bool IsOneOf(const absl::string_view (&names)[n],

@@ -182,11 +182,16 @@ TEST_F(JobTrackerTest, AJobIsYoungerIfAllThatJoinItBeganLater) {
 }
 
 TEST_F(JobTrackerTest, WhatAServiceManagerStartsIsNoJob) {
-  constexpr char kManager[] = "/usr/lib/systemd/systemd";
-  Add({.id = 50, .parent = 1, .group = 50, .executable = kManager});
-  Add({.id = 100, .parent = 50, .group = 100, .executable = kPython});
-  Add({.id = 110, .parent = 50, .group = 110, .executable = kPython});
-  EXPECT_NE(Resolve(100), Resolve(110));
+  uint32_t id = 50;
+  for (const char* manager :
+       {"/usr/lib/systemd/systemd", "/usr/bin/tmux", "/usr/sbin/cron"}) {
+    const uint32_t at = id;
+    Add({.id = at, .parent = 1, .group = at, .executable = manager});
+    for (id = at + 1; id < at + 3; ++id) {
+      Add({.id = id, .parent = at, .group = id, .executable = kPython});
+    }
+    EXPECT_NE(Resolve(at + 1), Resolve(at + 2)) << manager;
+  }
 }
 
 TEST_F(JobTrackerTest, RanksInSessionsOfTheirOwnBelongToTorchrun) {
