@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/policy/permutation_order.h"
 #include "policies/auto/suitability.h"
 #include "policies/page_order.h"
 
@@ -88,8 +87,7 @@ std::unique_ptr<const Order> LirsPolicy::MakeOrder(const Stratum& stratum,
     return std::make_unique<PageOrder>(stratum, options_.batch,
                                        KeysOf(stratum, seed, epoch));
   }
-  return std::make_unique<PermutationOrder>(
-      stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kOrder));
+  return Policy::MakeOrder(stratum, seed, epoch);
 }
 
 std::unique_ptr<const Order> LirsPolicy::MakeListing(const Stratum& stratum,
@@ -99,8 +97,7 @@ std::unique_ptr<const Order> LirsPolicy::MakeListing(const Stratum& stratum,
     return std::make_unique<PageListing>(stratum, options_.batch,
                                          KeysOf(stratum, seed, epoch));
   }
-  return std::make_unique<PermutationOrder>(
-      stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kListing));
+  return Policy::MakeListing(stratum, seed, epoch);
 }
 
 }  // namespace shufflefs

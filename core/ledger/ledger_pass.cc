@@ -156,11 +156,9 @@ bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
 
 LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
   SampleSet named;
-  const uint64_t unread = state.bound.size() - state.bound_consumed;
-  for (uint64_t i = 0; i < state.bound.size(); ++i) {
-    (i < unread ? held : shown).Add(state.bound[i]);
-    named.Add(state.bound[i].sample);
-  }
+  for (const CarriedPair& pair : state.not_consumed()) held.Add(pair);
+  for (const CarriedPair& pair : state.bound_and_consumed()) shown.Add(pair);
+  for (const CarriedPair& pair : state.bound) named.Add(pair.sample);
   named.Settle();
   state.consumed.ForEach([&](uint64_t sample) {
     if (!named.Contains(sample)) unnamed.Add(sample);

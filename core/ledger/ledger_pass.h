@@ -44,6 +44,14 @@ struct LedgerState {
   // Containers that were delivered completely, by entry of the catalogue.
   std::vector<uint64_t> containers;
   LedgerEvidence evidence;
+
+  // The two parts of `bound`.
+  absl::Span<const CarriedPair> not_consumed() const {
+    return absl::MakeConstSpan(bound).first(bound.size() - bound_consumed);
+  }
+  absl::Span<const CarriedPair> bound_and_consumed() const {
+    return absl::MakeConstSpan(bound).last(bound_consumed);
+  }
 };
 
 // What later records of a pass depend on.

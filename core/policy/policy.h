@@ -146,16 +146,17 @@ class Policy {
   virtual bool wants_blocks() const { return false; }
   // Bytes of the device address range that is one block. 0 without blocks.
   virtual uint64_t block_bytes() const { return 0; }
-  // The order in which the samples of `stratum` are supplied in `epoch`.
+  // The order in which the samples of `stratum` are supplied in `epoch`. By
+  // default a full random shuffle.
   virtual std::unique_ptr<const Order> MakeOrder(const Stratum& stratum,
-                                                 Seed seed,
-                                                 Epoch epoch) const = 0;
+                                                 Seed seed, Epoch epoch) const;
   // A permutation r of positions for listing names that already show the plan's
   // samples. Supplying MakeOrder's samples as order[r[0]], order[r[1]], … keeps
-  // the policy's locality. r differs between epochs.
+  // the policy's locality. r differs between epochs. By default a full random
+  // shuffle.
   virtual std::unique_ptr<const Order> MakeListing(const Stratum& stratum,
                                                    Seed seed,
-                                                   Epoch epoch) const = 0;
+                                                   Epoch epoch) const;
   // Null unless consumption() is kReactive or pool() is not null. `input`
   // outlives the binder.
   virtual std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const;
@@ -200,8 +201,8 @@ struct DatasetFacts {
   uint64_t record_bytes = 0;   // of all of them
   uint64_t record_memory = 0;  // bytes that the view gets from `memory`
   PolicyOptions options;       // the view's policy options
-  // The job spans several, as it was configured. Each of them chooses by its own
-  // memory and device, and nobody compares what records they show.
+  // The job spans several, as it was configured. Each of them chooses by its
+  // own memory and device, and nobody compares what records they show.
   bool several_nodes = false;
   // Passes are seen, or opens do not advance epochs.
   bool passes_are_seen = true;

@@ -247,9 +247,8 @@ void EpochJournal::Again(SampleId name, const EpochOutcome& outcome) {
 
 void EpochJournal::ShowAgain(const LedgerState& state, const Binding& binding) {
   shown_ = {};
-  const uint64_t unshown = state.bound.size() - state.bound_consumed;
-  for (uint64_t i = unshown; i < state.bound.size(); ++i) {
-    NoteShown(binding, state.bound[i]);
+  for (const CarriedPair& pair : state.bound_and_consumed()) {
+    NoteShown(binding, pair);
   }
 }
 
@@ -294,9 +293,7 @@ OpenTracker::Past EpochJournal::PastOf(const LedgerState& state,
     state.consumed.ForEach([&](uint64_t sample) { add(name_of(sample)); });
     return past;
   }
-  const uint64_t unread = state.bound.size() - state.bound_consumed;
-  for (uint64_t i = unread; i < state.bound.size(); ++i)
-    add(state.bound[i].name);
+  for (const CarriedPair& pair : state.bound_and_consumed()) add(pair.name);
   return past;
 }
 
@@ -323,9 +320,8 @@ void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
       UnpackCounts(then.served, samples);
   if (!counts.ok() || then.names != samples) return;
   if (ended) {
-    const uint64_t unread = last.bound.size() - last.bound_consumed;
-    for (uint64_t i = unread; i < last.bound.size(); ++i) {
-      ++(*counts)[last.bound[i].sample];
+    for (const CarriedPair& pair : last.bound_and_consumed()) {
+      ++(*counts)[pair.sample];
     }
   }
   LogRefusal(now.supply->sets().TakeServed(PackCounts(*counts)));

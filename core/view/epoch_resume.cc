@@ -222,9 +222,8 @@ EpochOutcome HeldByPeers() {
 std::vector<uint64_t> NamesRead(const LedgerState& state,
                                 const Binding& binding) {
   std::vector<uint64_t> names;
-  const uint64_t unread = state.bound.size() - state.bound_consumed;
-  for (uint64_t i = unread; i < state.bound.size(); ++i) {
-    names.push_back(state.bound[i].name);
+  for (const CarriedPair& pair : state.bound_and_consumed()) {
+    names.push_back(pair.name);
   }
   if (state.begin.reactive) return names;
   state.consumed.ForEach([&](uint64_t sample) {

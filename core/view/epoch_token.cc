@@ -363,16 +363,17 @@ EpochToken TokenOf(const LedgerState& state, uint64_t keys,
     state.consumed.ForEach([&](uint64_t s) { token.read.push_back(s); });
     return token;
   }
-  const uint64_t unread = state.bound.size() - state.bound_consumed;
   token.position =
       std::min(position.value_or(state.bound_consumed), state.bound_consumed);
-  token.pairs.emplace();
-  token.pairs->times = begin.served;
-  for (uint64_t i = 0; i < state.bound.size(); ++i) {
-    const bool shown = i >= unread && i - unread < *token.position;
-    (shown ? token.pairs->shown : token.pairs->bound).push_back(state.bound[i]);
-    if (shown) *token.digest += PairDigest(state.bound[i]);
-  }
+  const auto shown = state.bound_and_consumed().first(*token.position);
+  const auto later = state.bound_and_consumed().subspan(*token.position);
+  const auto unread = state.not_consumed();
+  EpochToken::Pairs& pairs = token.pairs.emplace();
+  pairs.times = begin.served;
+  pairs.bound.assign(unread.begin(), unread.end());
+  pairs.bound.insert(pairs.bound.end(), later.begin(), later.end());
+  pairs.shown.assign(shown.begin(), shown.end());
+  for (const CarriedPair& pair : shown) *token.digest += PairDigest(pair);
   return token;
 }
 

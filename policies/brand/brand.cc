@@ -2,7 +2,6 @@
 #include "policies/brand/brand.h"
 
 #include "core/policy/binder.h"
-#include "core/policy/permutation_order.h"
 #include "policies/auto/suitability.h"
 #include "policies/brand/group_binder.h"
 #include "policies/brand/location_binder.h"
@@ -82,20 +81,6 @@ BrandOptions BrandOptions::Of(const PolicyOptions& options) {
   brand.pool.packed = options.text(kBrandKeys[3]);
   brand.blocks = ReimuBlocks(options);
   return brand;
-}
-
-std::unique_ptr<const Order> BrandPolicy::MakeOrder(const Stratum& stratum,
-                                                    Seed seed,
-                                                    Epoch epoch) const {
-  return std::make_unique<PermutationOrder>(
-      stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kOrder));
-}
-
-std::unique_ptr<const Order> BrandPolicy::MakeListing(const Stratum& stratum,
-                                                      Seed seed,
-                                                      Epoch epoch) const {
-  return std::make_unique<PermutationOrder>(
-      stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kListing));
 }
 
 std::unique_ptr<Binder> BrandPolicy::MakeBinder(

@@ -45,10 +45,6 @@ class BrandPolicy : public Policy {
 
   absl::string_view name() const override { return "brand"; }
   Consumption consumption() const override { return Consumption::kReactive; }
-  std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
-                                         Epoch epoch) const override;
-  std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
-                                           Epoch epoch) const override;
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
   absl::string_view instead_on_nodes() const override {
     return shares_names() ? "lirs"

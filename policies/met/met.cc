@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/config/value_text.h"
 #include "core/policy/mini_epoch_count.h"
-#include "core/policy/permutation_order.h"
 #include "policies/met/met_binder.h"
 #include "policies/met/met_plan.h"
 #include "policies/met/met_progress.h"
@@ -145,15 +144,7 @@ std::unique_ptr<const Order> MetPolicy::MakeOrder(const Stratum& stratum,
     return std::make_unique<MetOrder>(
         options_, MetPlanInput{stratum.grouping, stratum.key, seed}, epoch);
   }
-  return std::make_unique<PermutationOrder>(
-      stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kOrder));
-}
-
-std::unique_ptr<const Order> MetPolicy::MakeListing(const Stratum& stratum,
-                                                    Seed seed,
-                                                    Epoch epoch) const {
-  return std::make_unique<PermutationOrder>(
-      stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kListing));
+  return Policy::MakeOrder(stratum, seed, epoch);
 }
 
 std::unique_ptr<Binder> MetPolicy::MakeBinder(const BinderInput& input) const {

@@ -39,8 +39,6 @@ class MetPolicy : public Policy, private StagingFacet {
   Consumption consumption() const override { return Consumption::kReactive; }
   std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
                                          Epoch epoch) const override;
-  std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
-                                           Epoch epoch) const override;
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
   bool shuffles_records() const override { return true; }
   RecordBlocks record_blocks() const override { return options_.blocks; }

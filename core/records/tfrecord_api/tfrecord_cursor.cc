@@ -7,7 +7,7 @@
 
 #include "core/base/status.h"
 #include "core/formats/tfrecord/tfrecord_frame.h"
-#include "core/policy/permutation_order.h"
+#include "core/policy/policy.h"
 #include "core/random/random.h"
 
 namespace shufflefs {
@@ -28,16 +28,6 @@ class FilePolicy : public Policy {
   RecordBlocks record_blocks() const override {
     const bool pages = order_.unit == TfrecordOrder::Unit::kPage;
     return {.bytes = pages ? order_.page_bytes : 0, .window = 1};
-  }
-  std::unique_ptr<const Order> MakeOrder(const Stratum& stratum, Seed seed,
-                                         Epoch epoch) const override {
-    return std::make_unique<PermutationOrder>(
-        stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kOrder));
-  }
-  std::unique_ptr<const Order> MakeListing(const Stratum& stratum, Seed seed,
-                                           Epoch epoch) const override {
-    return std::make_unique<PermutationOrder>(
-        stratum.size, DeriveKey(seed, epoch, stratum.key, Purpose::kListing));
   }
 
  private:
