@@ -250,8 +250,19 @@ bool JobTracker::AnyAlive(const std::vector<Process>& anchors) const {
 }
 
 void JobTracker::DropDeadJobs() {
+  absl::flat_hash_map<Process, std::vector<JobId>> loaders;
+  {
+    MutexLock lock(cache_mu_);
+    for (const auto& [each, reader] : readers_) {
+      loaders[reader.loader].push_back(reader.job);
+    }
+  }
+  absl::flat_hash_set<JobId> reading;
+  for (const auto& [loader, jobs] : loaders) {
+    if (IsAlive(loader)) reading.insert(jobs.begin(), jobs.end());
+  }
   for (auto it = jobs_.begin(); it != jobs_.end();) {
-    if (Lives(JobId(it->first), it->second)) {
+    if (reading.contains(JobId(it->first)) || AnyAlive(it->second.anchors)) {
       ++it;
       continue;
     }
