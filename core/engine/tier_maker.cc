@@ -145,9 +145,8 @@ absl::StatusOr<uint64_t> TierMaker::CapacityOfNew(
   const uint64_t parts = Share().PartsFor(config);
   if (parts == 0) {
     return absl::InvalidArgumentError(
-        "tier.capacity: the views that have a policy with a tier by the "
-        "command "
-        "line use all of it; give this view its policy there, too");
+        "tier.capacity: views that have a tier by the command line use all of "
+        "it; give this view its policy there, too");
   }
   uint64_t capacity = parts_.config->tier_capacity;
   const std::string& path = parts_.config->tier_path;
