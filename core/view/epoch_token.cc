@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -22,7 +21,7 @@ namespace shufflefs {
 namespace {
 
 constexpr size_t kUnnamedFields = 6;  // fields that have no name
-constexpr int64_t kMostFields = 64;
+constexpr int kMostFields = 64;
 constexpr absl::string_view kOtherNames =
     "it has names that this view does not have";
 
@@ -93,9 +92,6 @@ absl::optional<std::vector<uint64_t>> SamplesFrom(absl::string_view text) {
   std::string bits;
   if (!absl::WebSafeBase64Unescape(text, &bits)) return absl::nullopt;
   std::vector<uint64_t> samples;
-  uint64_t count = 0;
-  for (const char byte : bits) count += std::popcount<uint8_t>(byte);
-  samples.reserve(count);
   for (uint64_t i = 0; i < bits.size() * 8; ++i) {
     if ((bits[i / 8] >> i % 8 & 1) != 0) samples.push_back(i);
   }
@@ -192,8 +188,7 @@ bool TakeField(absl::string_view key, absl::string_view value,
   return false;
 }
 
-// Returns whether a field's text is of more names than that. To read it would
-// take memory.
+// Returns whether a field has more names. To read it would take memory.
 bool IsOfMore(absl::string_view key, absl::string_view value,
               uint64_t most_names) {
   if (key == "kept" || key == "bound" || key == "shown") {
@@ -202,9 +197,8 @@ bool IsOfMore(absl::string_view key, absl::string_view value,
            count > most_names;
   }
   // A character of base64 has six bits. `whole` begins with a number.
-  constexpr uint64_t kRound = 64;
   return (key == "read" || key == "whole") &&
-         value.size() > most_names / 6 + kRound;
+         value.size() > most_names / 6 + 64;
 }
 
 // Returns whether the pairs that were read are those of which the token tells.
@@ -272,12 +266,9 @@ std::string TokenText(const EpochToken& token) {
 absl::StatusOr<EpochToken> ParseToken(absl::string_view text,
                                       uint64_t most_names) {
   text = absl::StripAsciiWhitespace(text);
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
-  if (std::count_if(text.begin(), text.end(), is_space) > kMostFields) {
-    return TokenRefused("it is damaged or not whole");
-  }
   const std::vector<absl::string_view> fields =
-      absl::StrSplit(text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+      absl::StrSplit(text, absl::MaxSplits(absl::ByAnyChar(" \t"), kMostFields),
+                     absl::SkipEmpty());
   EpochToken token;
   if (fields.size() == 5) {
     return TokenRefused(
@@ -367,10 +358,9 @@ EpochToken TokenOf(const LedgerState& state, uint64_t keys,
       std::min(position.value_or(state.bound_consumed), state.bound_consumed);
   const auto shown = state.bound_and_consumed().first(*token.position);
   const auto later = state.bound_and_consumed().subspan(*token.position);
-  const auto unread = state.not_consumed();
   EpochToken::Pairs& pairs = token.pairs.emplace();
   pairs.times = begin.served;
-  pairs.bound.assign(unread.begin(), unread.end());
+  pairs.bound.assign(state.not_consumed().begin(), state.not_consumed().end());
   pairs.bound.insert(pairs.bound.end(), later.begin(), later.end());
   pairs.shown.assign(shown.begin(), shown.end());
   for (const CarriedPair& pair : shown) *token.digest += PairDigest(pair);

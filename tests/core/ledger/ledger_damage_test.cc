@@ -192,9 +192,14 @@ TEST_F(LedgerDamageTest, WhatStandsBehindAGapIsNotBelieved) {
 // A daemon that appends a large pass stores its first word last.
 TEST_F(LedgerDamageTest, WhoeverIsWritingIsWaitedFor) {
   WriteSome();
+  {
+    const auto ledger = Open();
+    ASSERT_TRUE(ledger->Consumed(1, 20).ok());
+    ASSERT_TRUE(ledger->Consumed(1, 21).ok());
+  }
   const std::vector<std::string> all = Read();
   const std::string bytes = Bytes();
-  const size_t gap = bytes.find_last_not_of('\0') / 8 * 8 - 8;
+  const size_t gap = bytes.size() - 16;
   for (size_t i = gap; i < gap + 8; ++i) PutByte(i, 0);
   std::thread writer([&] {
     for (int times = 0; times < 10; ++times) {

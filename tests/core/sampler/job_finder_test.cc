@@ -107,7 +107,7 @@ TEST_F(JobFinderTest, MemoryIsForThoseThatWereReadLast) {
   ASSERT_EQ(finder_->jobs().size(), 2u);
   EXPECT_EQ(finder_->jobs().back().job.index().path(), "train");
   EXPECT_EQ(finder_->warning(), "");
-  Make(kBytesOfOne - 1);
+  Make(300 * FollowedJob::kBytesPerFile);
   EXPECT_EQ(OpensUntilFound("train", ".jpg"), 0u) << "too many for memory";
   EXPECT_THAT(finder_->warning(), HasSubstr("train: this job is not followed"));
 }
