@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Make(
   options.substitute = config.substitute;
   options.proven = substitution_safety.moves;
   options.pair = config.pair;
+  options.ranked = config.layout == Layout::kRanked;
   options.groups_text = groups_text;
   options.groups_name = config.groups;
   ASSIGN_OR_RETURN(Grouping grouping, Grouping::Make(*catalogue, options));

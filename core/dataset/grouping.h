@@ -46,6 +46,8 @@ struct GroupingOptions {
   Substitute substitute = Substitute::kAuto;
   bool proven = false;  // SubstitutionSafety::moves; used for kAuto only
   PairMode pair = PairMode::kStem;
+  // Names are sorted by rank. Only samples have one, although nothing moves.
+  bool ranked = false;
   // Lines `path TAB group`; the path is relative to the view. "" = none.
   std::string groups_text;
   std::string groups_name;  // name of that file, for messages

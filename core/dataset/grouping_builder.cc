@@ -35,7 +35,7 @@ void GroupingBuilder::MarkDirectories() {
         KindOfDirectoryName(catalogue_.name(*catalogue_.entry_of(DirId(d))));
     if (fixed_dirs_[catalogue_.parent(DirId(d)).value()] ||
         kind == FileKind::kHidden ||
-        (kind == FileKind::kContainer && result_.moves_)) {
+        (kind == FileKind::kContainer && sorts_out_)) {
       fixed_dirs_[d] = true;
     }
   }
@@ -76,7 +76,7 @@ GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
   file.fixed = catalogue_.kind(entry) != EntryKind::kFile ||
                catalogue_.tables().size[entry.value()] == 0 ||
                !catalogue_.readable(entry) || IsSplitName(name);
-  if (result_.moves_ && !file.fixed) {
+  if (sorts_out_ && !file.fixed) {
     FileKind kind = KindOfFile(name);
     file.fixed = kind == FileKind::kDocument || kind == FileKind::kHidden;
     file.manifest = SpeaksOfOthers(kind) && !text_is_sample;
@@ -309,6 +309,7 @@ absl::StatusOr<Grouping> GroupingBuilder::Build() {
       options_.substitute == Substitute::kDirectory ||
       options_.substitute == Substitute::kTree ||
       (options_.substitute == Substitute::kAuto && options_.proven);
+  sorts_out_ = result_.moves_ || options_.ranked;
   DirId root = options_.root;
   uint32_t dirs = catalogue_.subtree_end(root).value() - root.value();
   result_.first_dir_ = root;
@@ -318,7 +319,7 @@ absl::StatusOr<Grouping> GroupingBuilder::Build() {
   result_.members_.reserve(rows);
   result_.piece_of_.resize(dirs + 1);
   MarkDirectories();
-  if (result_.moves_) CountFiles();
+  if (sorts_out_) CountFiles();
   for (uint32_t d = 0; d < dirs; ++d) {
     RETURN_IF_ERROR(AddDirectory(DirId(root.value() + d)));
   }

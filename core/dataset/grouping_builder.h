@@ -73,6 +73,8 @@ class GroupingBuilder {
   ExtensionSets sets_;
   // By DirId: split, hidden, a container or of another view.
   std::vector<bool> fixed_dirs_;
+  // Files that describe others, and documents, are no samples.
+  bool sorts_out_ = false;
   bool text_view_ = false;            // the text files are the samples
   bool containers_stay_ = false;      // other files are the samples
   std::vector<File> files_;           // of the current directory

@@ -110,6 +110,26 @@ def test_links_are_not_in_a_ranked_view(mounts, linked):
     assert not [name for name in names if "to-file" in name or "out" in name]
 
 
+# [S-3.8g] Links are not in a ranked view.
+# Nor are lists of labels and documents, also where names may not move.
+def test_a_list_of_labels_is_not_in_a_ranked_view(mounts, folder):
+    source = folder / "source"
+    (source / "img").mkdir(parents=True)
+    images = [f"{number}.png" for number in range(40)]
+    for name in images:
+        (source / "img" / name).write_bytes(name.encode())
+    rows = "".join(f"{name},{number % 7}\n"
+                   for number, name in enumerate(images))
+    (source / "labels.csv").write_text("file,label\n" + rows)
+    (source / "README.md").write_text("pictures")
+    mount = mounts(source, {"policy": "lirs", "layout": "ranked",
+                            "epoch.advance": "manual"})
+    assert {name.split("~", 1)[1] for name in os.listdir(mount.path)} == \
+        {f"img~{name}" for name in images}
+    listed = mount.control_dir / "epoch" / "0" / "tree" / "labels.csv"
+    assert listed.read_text() == "file,label\n" + rows
+
+
 # [S-3.15f] A link that takes the place of a file is not followed.
 def test_a_link_put_in_place_of_a_file_is_not_followed(mounts, linked, folder):
     """The source changes under the mount, to lead out of it."""

@@ -212,6 +212,10 @@ TEST_F(GroupingTest, WhatIsFixed) {
       ElementsAre(ElementsAre("d/labels.csv"), ElementsAre("d/Thumbs.db"),
                   ElementsAre("d/a.jpg", "d/b.jpg"), ElementsAre("d/README.md"),
                   ElementsAre("d/list.txt"), ElementsAre("d/z.zarr/0.0")));
+  // But a rank is for samples.
+  GroupingOptions ranked = With(Substitute::kNever);
+  ranked.ranked = true;
+  EXPECT_THAT(Groups(ranked), ElementsAre(ElementsAre("d/a.jpg", "d/b.jpg")));
 }
 
 TEST_F(GroupingTest, OneFixedMemberFixesThePair) {
