@@ -31,6 +31,14 @@ std::string NamesLine(const ViewSetup& setup) {
                           : "their class");
 }
 
+// Returns whether there are containers, and all turned out to stay as they are.
+bool NoneIsShuffled(const ViewSetup& setup) {
+  const ContainerSet* const containers = setup.records.containers.get();
+  return setup.config.layout == Layout::kTree && !setup.rebinds() &&
+         setup.policy->shuffles_records() && containers != nullptr &&
+         containers->count() == 0 && !containers->Report().untouched.empty();
+}
+
 }  // namespace
 
 std::string ShownLine(const ViewSetup& setup) {
@@ -110,8 +118,14 @@ std::string EffectWarning(const ViewSetup& setup) {
   // With substitute = never the user knows it.
   const bool expects = setup.config.policy == policy.name() &&
                        setup.config.substitute != Substitute::kNever;
-  if (!expects || !ProgramOrders(setup)) return "";
   const std::string start = absl::StrCat("policy = ", policy.name());
+  if (expects && NoneIsShuffled(setup)) {
+    const UntouchedFile first =
+        setup.records.containers->Report().untouched.front();
+    return absl::StrCat(start, " shuffles no container. The first of those ",
+                        "that stay as they are: ", first.path, ": ", first.why);
+  }
+  if (!expects || !ProgramOrders(setup)) return "";
   if (WantsFiles(policy)) {
     return absl::StrCat(
         start, " does not shuffle: names keep their samples (",

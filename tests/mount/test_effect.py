@@ -39,6 +39,18 @@ def test_a_policy_of_records_without_containers_warns(mounts, folder):
     assert "record.as" in warning
 
 
+# [S-3.4i] If the policy that you named has no effect, status and the log warn.
+def test_containers_that_turn_out_to_be_none_warn(mounts, folder):
+    source = folder / "source"
+    source.mkdir()
+    (source / "t.csv").write_text("1,2\n" * 1000)
+    mount = mounts(source, {"policy": "reimu", "record.as": "t.csv:npy"})
+    (mount.path / "t.csv").read_bytes()
+    warning, = mount.view()["warnings"]
+    assert warning.startswith("policy = reimu shuffles no container")
+    assert "t.csv: " in warning
+
+
 @pytest.mark.parametrize("options", [
     {"policy": "auto"}, {"policy": "native"},
     {"policy": "lirs", "layout": "ranked"},
