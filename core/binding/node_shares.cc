@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "core/random/permutation.h"
-
 namespace shufflefs {
 
 NodeShares::NodeShares(const Grouping& grouping, const Chunks& chunks,
@@ -21,9 +19,15 @@ NodeShares::NodeShares(const Grouping& grouping, const Chunks& chunks,
 }
 
 SampleId NodeShares::PartnerOf(SampleId name) const {
-  const Grouping::Group& group = grouping_.group(grouping_.group_of(name));
-  const Permutation pi(group.samples, SubKey(key_, group.key));
-  return SampleId(group.first_sample + pi(name.value() - group.first_sample));
+  const Grouping::Group& group = GroupOf(name);
+  return SampleId(group.first_sample +
+                  PiOf(group)(name.value() - group.first_sample));
+}
+
+SampleId NodeShares::NameOf(SampleId partner) const {
+  const Grouping::Group& group = GroupOf(partner);
+  return SampleId(group.first_sample +
+                  PiOf(group).Inverse(partner.value() - group.first_sample));
 }
 
 uint64_t NodeShares::CountOf(uint32_t node) const {

@@ -22,6 +22,7 @@
 
 #include "core/base/types.h"
 #include "core/dataset/grouping.h"
+#include "core/random/permutation.h"
 #include "core/random/random.h"
 
 namespace shufflefs {
@@ -41,10 +42,19 @@ class NodeShares {
   uint32_t OwnerOf(SampleId sample) const { return owner_[sample.value()]; }
   // The sample whose owner also owns `name`.
   SampleId PartnerOf(SampleId name) const;
+  // The inverse: the name whose partner it is.
+  SampleId NameOf(SampleId partner) const;
   // The number of samples that a node owns; as many names.
   uint64_t CountOf(uint32_t node) const;
 
  private:
+  const Grouping::Group& GroupOf(SampleId id) const {
+    return grouping_.group(grouping_.group_of(id));
+  }
+  Permutation PiOf(const Grouping::Group& group) const {
+    return Permutation(group.samples, SubKey(key_, group.key));
+  }
+
   const Grouping& grouping_;
   const RandomKey key_;
   std::vector<uint16_t> owner_;  // by sample

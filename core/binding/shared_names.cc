@@ -25,11 +25,20 @@ SharedNames::SharedNames(Parts parts)
   parts_.own->TakeShare({});  // until the nodes have agreed
 }
 
+SampleId SharedNames::PartnerOf(const Share& share, SampleId name) {
+  return SampleId(share.known.Shown(name.value(), [&](uint64_t n) {
+    return share.nodes->PartnerOf(SampleId(n)).value();
+  }));
+}
+
+SampleId SharedNames::NameOfPartner(const Share& share, SampleId partner) {
+  return SampleId(share.known.NameOf(partner.value(), [&](uint64_t s) {
+    return share.nodes->NameOf(SampleId(s)).value();
+  }));
+}
+
 uint32_t SharedNames::OwnerOfName(const Share& share, SampleId name) {
-  return share.nodes->OwnerOf(
-      SampleId(share.known.Shown(name.value(), [&](uint64_t n) {
-        return share.nodes->PartnerOf(SampleId(n)).value();
-      })));
+  return share.nodes->OwnerOf(PartnerOf(share, name));
 }
 
 std::shared_ptr<const SharedNames::Share> SharedNames::MakeShare(
@@ -76,7 +85,8 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
     if (share != nullptr &&
         share->nodes->OwnerOf(SampleId(pair.sample)) == share->self &&
         OwnerOfName(*share, SampleId(pair.name)) == share->self) {
-      own.push_back(pair);
+      own.push_back(
+          {PartnerOf(*share, SampleId(pair.name)).value(), pair.sample});
     } else {
       Remember(pair);
     }
@@ -111,8 +121,8 @@ void SharedNames::NoteEarlierRun() {
   const std::shared_ptr<const Share> share = share_.Get();
   if (share == nullptr) return;
   uint64_t bound = 0;
-  for (uint64_t name = 0; name < parts_.grouping->sample_count(); ++name) {
-    bound += parts_.own->Bound(SampleId(name)) ? 1 : 0;
+  for (uint64_t s = 0; s < parts_.grouping->sample_count(); ++s) {
+    bound += parts_.own->Bound(SampleId(s)) ? 1 : 0;
   }
   unknown_ += share->nodes->CountOf(share->self) - bound;
 }
@@ -182,9 +192,10 @@ absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
     Remember({name.value(), name.value()});
     return name;
   }
-  if (OwnerOfName(*share, name) != share->self) return absl::nullopt;
-  if (!parts_.own->Bound(name)) ++shown_;
-  return parts_.own->Bind(name);
+  const SampleId partner = PartnerOf(*share, name);
+  if (share->nodes->OwnerOf(partner) != share->self) return absl::nullopt;
+  if (!parts_.own->Bound(partner)) ++shown_;
+  return parts_.own->Bind(partner);
 }
 
 bool SharedNames::IsApart(const std::string& owner) {
@@ -342,14 +353,15 @@ absl::StatusOr<std::vector<uint64_t>> SharedNames::BindForOthers(
         OwnerOfName(*share, SampleId(name)) != share->self) {
       return absl::NotFoundError("not one of the names of this node");
     }
+    const SampleId partner = PartnerOf(*share, SampleId(name));
     const auto known = sample_of_.find(name);
     if (known != sample_of_.end()) {
       samples.push_back(known->second);
-    } else if (ahead && !parts_.own->IsReady(SampleId(name))) {
+    } else if (ahead && !parts_.own->IsReady(partner)) {
       samples.push_back(kNotYet);
       continue;
     } else {
-      samples.push_back(parts_.own->Bind(SampleId(name)).value());
+      samples.push_back(parts_.own->Bind(partner).value());
     }
     bound_ = true;
   }
@@ -369,10 +381,10 @@ absl::optional<SampleId> SharedNames::Bound(SampleId name) const {
   const auto known = sample_of_.find(name.value());
   if (known != sample_of_.end()) return SampleId(known->second);
   const std::shared_ptr<const Share> share = share_.Get();
-  if (share == nullptr || OwnerOfName(*share, name) != share->self) {
-    return absl::nullopt;
-  }
-  return parts_.own->Bound(name);
+  if (share == nullptr) return absl::nullopt;
+  const SampleId partner = PartnerOf(*share, name);
+  if (share->nodes->OwnerOf(partner) != share->self) return absl::nullopt;
+  return parts_.own->Bound(partner);
 }
 
 absl::optional<SampleId> SharedNames::NameOf(SampleId sample) const {
@@ -383,7 +395,9 @@ absl::optional<SampleId> SharedNames::NameOf(SampleId sample) const {
   if (share == nullptr || share->nodes->OwnerOf(sample) != share->self) {
     return absl::nullopt;
   }
-  return parts_.own->NameOf(sample);
+  const absl::optional<SampleId> partner = parts_.own->NameOf(sample);
+  if (!partner) return absl::nullopt;
+  return NameOfPartner(*share, *partner);
 }
 
 std::string SharedNames::Warning() const {

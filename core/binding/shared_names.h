@@ -41,6 +41,9 @@
 namespace shufflefs {
 
 // The names and samples of this node: a pool that can be told what it owns.
+// Between TakeShare and the next one it knows each name that the node owns as
+// the name's partner, a sample that the node owns (NodeShares). So the names of
+// a share are its samples, as those of a whole view are.
 class OwnedNames : public BoundNames {
  public:
   // How samples are read together. Constant.
@@ -171,6 +174,10 @@ class SharedNames : public BoundNames,
     std::shared_ptr<const NodeShares> nodes;
     CarriedNames known;
   };
+  // The sample by which the own pool of the name's owner knows the name, and
+  // the reverse. Pairs that all nodes know change partners: see CarriedNames.
+  static SampleId PartnerOf(const Share& share, SampleId name);
+  static SampleId NameOfPartner(const Share& share, SampleId partner);
   static uint32_t OwnerOfName(const Share& share, SampleId name);
   std::shared_ptr<const Share> MakeShare(const NameSharing& sharing);
   // Has the own pool fetch what this node owns from now on.

@@ -54,7 +54,9 @@ void PeersSimulation::Make(Node& node) {
   node.input.grouping = &node.grouping;
   node.input.dataset_key = input_.dataset_key;
   node.input.memory_bytes = input_.memory_bytes;
-  node.binder = std::make_unique<GroupBinder>(node.input);
+  BrandOptions brand;
+  brand.binding = options_.binding;
+  node.binder = BrandPolicy(std::move(brand)).MakeBinder(node.input);
   node.pool = std::make_unique<PoolSimulation>(node.input, *node.binder);
 }
 

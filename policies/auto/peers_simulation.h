@@ -24,7 +24,7 @@
 #include "core/policy/binder.h"
 #include "core/random/permutation.h"
 #include "policies/auto/pool_simulation.h"
-#include "policies/brand/group_binder.h"
+#include "policies/brand/brand.h"
 
 namespace shufflefs {
 
@@ -46,6 +46,7 @@ class PeersSimulation {
     uint64_t names_ahead = 64;
     // Memory of each node for what comes with answers.
     uint64_t room_bytes = 0;
+    BrandOptions::Binding binding = BrandOptions::Binding::kGroup;
   };
   // `input` outlives the simulation. Its memory_bytes are those of each node's
   // pool.
@@ -61,7 +62,7 @@ class PeersSimulation {
     std::vector<uint32_t> samples;  // by own number
     Grouping grouping = Grouping::WithoutFiles({});
     BinderInput input;
-    std::unique_ptr<GroupBinder> binder;
+    std::unique_ptr<Binder> binder;
     std::unique_ptr<PoolSimulation> pool;
     SimulatedEpoch epoch;
     uint64_t asked = 0;       // names of its share that it has asked for

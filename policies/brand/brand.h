@@ -48,13 +48,9 @@ class BrandPolicy : public Policy {
   std::unique_ptr<Binder> MakeBinder(const BinderInput& input) const override;
   absl::string_view instead_on_nodes() const override {
     return shares_names() ? "lirs"
-                          : "lirs, or with peers brand with brand.binding = "
-                            "group and without brand.packed,";
+                          : "lirs, or with peers brand without brand.packed,";
   }
-  bool shares_names() const override {
-    return options_.binding == BrandOptions::Binding::kGroup &&
-           options_.pool.packed.empty();
-  }
+  bool shares_names() const override { return options_.pool.packed.empty(); }
   const PoolFacet* pool() const override { return &options_.pool; }
   bool shuffles_records() const override {
     return options_.binding == BrandOptions::Binding::kGroup;

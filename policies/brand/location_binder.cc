@@ -47,7 +47,8 @@ void LocationBinder::BeginEpoch(Seed seed, Epoch epoch,
     locations.push_back(map_.location_of(sample));
   });
   for (const CarriedPair& pair : bound) {
-    locations.push_back(map_.location_of(static_cast<uint32_t>(pair.sample)));
+    const auto sample = static_cast<uint32_t>(pair.sample);
+    if (map_.has(sample)) locations.push_back(map_.location_of(sample));
   }
   std::sort(locations.begin(), locations.end());
   locations.erase(std::unique(locations.begin(), locations.end()),
@@ -89,22 +90,34 @@ uint32_t LocationBinder::ValidSample(uint32_t location) const {
 }
 
 SampleId LocationBinder::Bind(SampleId name) {
-  const uint32_t known = table_.sample_of(SampleTable::IdOf(name));
+  const uint32_t id = SampleTable::IdOf(name);
+  const uint32_t known = table_.sample_of(id);
   if (known != SampleTable::kNone) return SampleId(known);
-  const uint32_t location = map_.location_of(SampleTable::IdOf(name));
-  uint32_t sample = Empty(location) ? ChooseRefill(SampleTable::IdOf(name))
-                                    : ValidSample(location);
-  if (sample == SampleTable::kNone) {
-    sample = AnyOfGroup(table_.group_of(SampleTable::IdOf(name)));
-  }
-  Take(SampleTable::IdOf(name), sample);
+  uint32_t sample = map_.has(id) ? OfLocation(id) : SampleTable::kNone;
+  if (sample == SampleTable::kNone) sample = AnyOfGroup(table_.group_of(id));
+  // Only if more names are bound than there are samples.
+  if (sample == SampleTable::kNone) return name;
+  Take(id, sample);
   return SampleId(sample);
 }
 
+bool LocationBinder::IsReady(SampleId name) const {
+  const uint32_t id = SampleTable::IdOf(name);
+  if (table_.sample_of(id) != SampleTable::kNone) return true;
+  if (!map_.has(id) || Empty(map_.location_of(id))) return false;
+  return table_.in_memory(ValidSample(map_.location_of(id)));
+}
+
+uint32_t LocationBinder::OfLocation(uint32_t name) {
+  const uint32_t location = map_.location_of(name);
+  return Empty(location) ? ChooseRefill(name) : ValidSample(location);
+}
+
 uint32_t LocationBinder::AnyOfGroup(uint32_t group) {
+  const uint32_t end = table_.first(group) + table_.count(group);
   uint32_t& next = next_of_group_[group];
-  while (table_.bound(next)) ++next;
-  return next;
+  while (next < end && (!map_.has(next) || table_.bound(next))) ++next;
+  return next < end ? next : SampleTable::kNone;
 }
 
 void LocationBinder::Take(uint32_t name, uint32_t sample) {
@@ -155,7 +168,8 @@ std::vector<SampleId> LocationBinder::NextFetch(uint64_t /*room*/) {
 std::vector<SampleId> LocationBinder::FetchChunkOf(SampleId wanted,
                                                    uint64_t room) {
   const uint32_t chunk = map_.chunk_of(SampleTable::IdOf(wanted));
-  if (!table_.fetchable(SampleTable::IdOf(wanted)) ||
+  if (!map_.has(SampleTable::IdOf(wanted)) ||
+      !table_.fetchable(SampleTable::IdOf(wanted)) ||
       input_.bytes[SampleTable::IdOf(wanted)] > room ||
       !map_.has_memory(map_.location_of(SampleTable::IdOf(wanted)))) {
     return {};

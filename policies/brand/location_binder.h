@@ -18,12 +18,16 @@
 //   4.8, 7.1 and 8.9 times. The paper reads the whole chunk each time. Here the
 //   binder requests only the samples that are kept, so no byte is read twice
 //   for this reason. counts() tells what whole chunks would have cost.
+// Several nodes: each has a binder over the chunks that it owns. Names of other
+//   samples (there are none if names are partners: core/binding/shared_names.h)
+//   show any sample that is left of the group.
 // Memory: some 45 bytes per sample in addition to BinderInput. Cost: Bind is
 //   O(chunks of a chunk group).
 #ifndef SHUFFLEFS_POLICIES_BRAND_LOCATION_BINDER_H_
 #define SHUFFLEFS_POLICIES_BRAND_LOCATION_BINDER_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/policy/binder.h"
@@ -51,6 +55,7 @@ class LocationBinder : public Binder {
   void BeginEpoch(Seed seed, Epoch epoch,
                   absl::Span<const CarriedPair> bound) override;
   SampleId Bind(SampleId name) override;
+  bool IsReady(SampleId name) const override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;
   // Always empty: chunks are loaded on demand.
@@ -63,6 +68,9 @@ class LocationBinder : public Binder {
   bool fetched_all() const override { return true; }
   bool fetched_ahead(SampleId sample) const override;
   BinderCounts counts() const override { return counts_; }
+  std::unique_ptr<Binder> ForShare(const BinderInput& input) const override {
+    return std::make_unique<LocationBinder>(input, refill_);
+  }
 
   const LocationMap& map() const { return map_; }
   // Returns whether the name's location holds a sample that no name shows yet.
@@ -82,9 +90,13 @@ class LocationBinder : public Binder {
   void AddValid(uint32_t location);
   void RemoveValid(uint32_t location);
   uint32_t ValidSample(uint32_t location) const;
-  // A sample of the name's column. kNone if all of the column are bound,
-  // because the pairs that an epoch begins with may be of different columns.
+  // A sample for a name that has a location. kNone if all of its column are
+  // bound, because the pairs that an epoch begins with may be of different
+  // columns.
+  uint32_t OfLocation(uint32_t name);
+  // The sample by which a chunk for the name's empty location is chosen.
   uint32_t ChooseRefill(uint32_t name);
+  // kNone if all are bound that have a location.
   uint32_t AnyOfGroup(uint32_t group);
   void Take(uint32_t name, uint32_t sample);
 
@@ -95,7 +107,7 @@ class LocationBinder : public Binder {
   SampleTable table_;
   const LocationMap map_;
   Rng rng_;
-  // By group: all samples before this one are bound.
+  // By group: all samples before this one are bound, or have no location.
   std::vector<uint32_t> next_of_group_;
   // By location: how many unbound samples of its column are in memory or on
   // their way. At most one, except for what an epoch leaves to the next.

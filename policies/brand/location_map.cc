@@ -13,7 +13,7 @@ LocationMap::LocationMap(const BinderInput& input, const SampleTable& table)
     : order_(input.chunks.size()),
       place_(input.chunks.size()),
       chunk_of_(table.size()),
-      location_of_(table.size()) {
+      location_of_(table.size(), SampleTable::kNone) {
   for (uint32_t c = 0; c < input.chunks.size(); ++c) {
     for (const uint32_t sample : input.chunks[c]) chunk_of_[sample] = c;
   }
@@ -80,12 +80,17 @@ uint64_t LocationMap::Assign(const BinderInput& input, const SampleTable& table,
 
 void LocationMap::MakeColumns() {
   column_.assign(bytes_.size() + 1, 0);
-  for (const uint32_t location : location_of_) ++column_[location + 1];
+  size_t samples = 0;
+  for (const uint32_t location : location_of_) {
+    if (location == SampleTable::kNone) continue;
+    ++column_[location + 1];
+    ++samples;
+  }
   std::partial_sum(column_.begin(), column_.end(), column_.begin());
   std::vector<uint32_t> at(column_.begin(), column_.end() - 1);
-  samples_.resize(location_of_.size());
+  samples_.resize(samples);
   for (uint32_t s = 0; s < location_of_.size(); ++s) {
-    samples_[at[location_of_[s]]++] = s;
+    if (has(s)) samples_[at[location_of_[s]]++] = s;
   }
   for (size_t l = 0; l + 1 < column_.size(); ++l) {
     std::sort(samples_.begin() + column_[l], samples_.begin() + column_[l + 1],

@@ -20,6 +20,10 @@
 // does not fit, the remaining locations have no memory; a request for one of
 // them reads just that sample.
 //
+// A node of several has a map of the chunks that it owns. So the maps of all
+// nodes are the paper's: each location has an owner, which alone reads the
+// chunks behind it. Samples of other chunks have no location.
+//
 // 12 bytes per sample. Immutable; any thread may call.
 #ifndef SHUFFLEFS_POLICIES_BRAND_LOCATION_MAP_H_
 #define SHUFFLEFS_POLICIES_BRAND_LOCATION_MAP_H_
@@ -48,6 +52,10 @@ class LocationMap {
   absl::Span<const uint32_t> column(uint32_t location) const {
     return absl::MakeConstSpan(samples_).subspan(
         column_[location], column_[location + 1] - column_[location]);
+  }
+  // Returns whether the sample is in one of the chunks. REQUIRED by the others.
+  bool has(uint32_t sample) const {
+    return location_of_[sample] != SampleTable::kNone;
   }
   uint32_t location_of(uint32_t sample) const { return location_of_[sample]; }
   uint32_t chunk_of(uint32_t sample) const { return chunk_of_[sample]; }

@@ -232,12 +232,21 @@ TEST(Simulate, PeersReadTheSourceOnceAndAskAhead) {
   EXPECT_THAT(text, HasSubstr("By chance, an owner shows 0.250.\n"));
 }
 
-TEST(Simulate, NodesOfAnotherBindingShareNoNames) {
-  const std::vector<std::string> words =
-      Brand({"brand.binding=location", "--classes", "1", "--nodes", "3",
-             "memory=64MiB"});
-  EXPECT_FALSE(FiguresOf(words).contains("peers"));
-  EXPECT_THAT(SimulateNow(words).out, Not(HasSubstr("peers")));
+// Nothing is fetched before somebody waits for it, so less comes with names.
+TEST(Simulate, PeersOfTheLocationBindingAskMore) {
+  const auto next = [](const std::string& binding) {
+    return FiguresOf(Brand({"brand.binding=" + binding, "--classes", "1",
+                            "--nodes", "4", "memory=256MiB"}))["peers"]["next"];
+  };
+  const auto requests = [](const nlohmann::json& epoch) {
+    return epoch["name_requests"].get<double>() +
+           epoch["byte_requests"].get<double>();
+  };
+  const nlohmann::json location = next("location");
+  EXPECT_NEAR(location["source"], 1, 0.01);
+  EXPECT_NEAR(location["own"], 0.25, 0.02);
+  EXPECT_GT(requests(location), requests(next("group")));
+  EXPECT_LT(requests(location), 1.5);
 }
 
 TEST(Simulate, BrandSaysWhatItReads) {

@@ -44,27 +44,30 @@ def warnings_of(cluster):
 
 # [S-24.3e] With peers, a policy that binds names by the memory of one node is
 # refused.
-def test_what_nodes_do_not_share_is_refused(mounts, source):
+def test_what_nodes_do_not_share_is_refused(mounts, source, folder):
     port, = free_ports(1)
     options = {**BRAND, "substitute": "directory", "memory": "64MiB",
                "peers": f"127.0.0.1:{port}", "peers.listen": f"127.0.0.1:{port}",
-               "brand.binding": "location"}
+               "brand.packed": folder / "pack"}
     mount = mounts(source, options, start=False)
     with pytest.raises(AssertionError, match="exit 1"):
         mount.start()
     for words in ("peers: policy = brand binds names by what is in one node's "
-                  "memory", "policy = lirs, or with peers brand with "
-                  "brand.binding = group and without brand.packed"):
+                  "memory",
+                  "policy = lirs, or with peers brand without brand.packed"):
         assert words in mount.log()
     # The user's word that this node reads all of it.
+    mount.run([harness.shufflectl(), "pack", "--force", source,
+               folder / "pack"])
     mount.options["nodes"] = "1/1"
     mount.start()
     assert mount.view()["warnings"] == []
     mount.unmount()
-    del mount.options["nodes"], mount.options["brand.binding"]
+    del mount.options["nodes"], mount.options["brand.packed"]
+    mount.options["tier.path"] = folder / "tier"
     mount.start()
-    assert mount.write_control('brand.binding = "location"\n') == errno.EINVAL
-    assert "peers: policy = brand" in mount.read("error")
+    assert mount.write_control('policy = "met"\n') == errno.EINVAL
+    assert "peers: policy = met" in mount.read("error")
 
 
 # [S-24.3a] With peers, brand binds each name on one node, so over all nodes
@@ -224,10 +227,13 @@ def test_the_user_ends_an_epoch(mounts, source):
 
 # [S-24.3d] Under brand a node that is gone costs readers no error, and status
 # says how many samples may come twice.
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP],
-                         ids=["killed", "stopped"])
-def test_a_node_that_is_gone(mounts, source, how):
-    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
+@pytest.mark.parametrize("how, binding",
+                         [(signal.SIGKILL, "group"), (signal.SIGSTOP, "group"),
+                          (signal.SIGKILL, "location")],
+                         ids=["killed", "stopped", "killed-location"])
+def test_a_node_that_is_gone(mounts, source, how, binding):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual",
+                                         "brand.binding": binding})
     shared(cluster)
     order = random.Random(5).sample(NAMES, COUNT)
     shown = collections.Counter()
@@ -253,11 +259,13 @@ def test_a_node_that_is_gone(mounts, source, how):
 
 # A daemon that was killed goes on from its ledger, and owns what it owned. The
 # others tell it which of its samples it had given to them.
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed):
+@pytest.mark.parametrize("seed, binding", [(0, "group"), (1, "group"),
+                                           (2, "location")])
+def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed,
+                                                binding):
     print("seed", seed)
     rng = random.Random(seed)
-    cluster = Cluster(mounts, source, **BRAND)
+    cluster = Cluster(mounts, source, **{**BRAND, "brand.binding": binding})
     shared(cluster)
     batches = COUNT // len(cluster.mounts) // BATCH
 

@@ -148,6 +148,39 @@ TEST(LocationBinder, AHitInvalidatesItsLocationAndAMissLoadsAChunk) {
   EXPECT_EQ(binder->binder().counts().hits, 9);
 }
 
+TEST(LocationBinder, ANameIsReadyOnceItsLocationHoldsASample) {
+  const auto data = MakeBinderData({20}, 10, 10, true);
+  const auto checked = MakeChecked(*data);
+  const Binder& binder = checked->binder();
+  EXPECT_FALSE(binder.IsReady(SampleId(0)));
+  const uint32_t first = checked->Bind(0);
+  EXPECT_TRUE(binder.IsReady(SampleId(0)));  // it is bound
+  const LocationMap& map = static_cast<const LocationBinder&>(binder).map();
+  const std::vector<uint32_t> load = checked->FetchChunkOf(first, 10000);
+  ASSERT_EQ(load.size(), 10);
+  for (const uint32_t s : load) {
+    if (s == first) continue;
+    const SampleId name(map.column(map.location_of(s)).front());
+    EXPECT_FALSE(binder.IsReady(name)) << "on its way";
+    checked->Arrived(s);
+    EXPECT_TRUE(binder.IsReady(name));
+    const auto other =
+        static_cast<uint32_t>(map.column(map.location_of(s)).back());
+    checked->Bind(static_cast<uint32_t>(name.value()));
+    EXPECT_FALSE(binder.IsReady(SampleId(other))) << "it was consumed";
+  }
+}
+
+// As shufflectl simulate --refill.
+TEST(LocationBinder, AShareIsRefilledAsTheWhole) {
+  const auto data = MakeBinderData({400}, 40, 10, true);
+  const LocationBinder whole(data->input, Refill::kNone);
+  CheckedBinder share(data->input, whole.ForShare(data->input));
+  for (uint32_t name = 0; name < 400; name += 40) {
+    EXPECT_EQ(share.Bind(name), name) << "the chunk of its own sample";
+  }
+}
+
 TEST(LocationBinder, NeverLoadsOverWhatIsThere) {
   const auto data = MakeBinderData({20}, 10, 10, true);
   const auto binder = MakeChecked(*data);

@@ -20,7 +20,6 @@
 #include "core/random/permutation.h"
 #include "gtest/gtest.h"
 #include "policies/auto/pool_simulation.h"
-#include "policies/brand/group_binder.h"
 #include "tests/policies/binder_fixture.h"
 #include "tests/policies/shared_nodes.h"
 #include "tests/testing/effort.h"
@@ -29,7 +28,9 @@ namespace shufflefs {
 namespace {
 
 using testing_support::BinderData;
+using testing_support::Binding;
 using testing_support::BrandNames;
+using testing_support::MakeBinder;
 using testing_support::MakeBinderData;
 using testing_support::Rounds;
 
@@ -38,12 +39,12 @@ constexpr Seed kSeed{7};
 // The pool of a node, as numbers.
 class NumberPool : public BrandNames {
  public:
-  explicit NumberPool(const BinderInput& input)
-      : BrandNames(input), binder_(std::make_unique<GroupBinder>(input_)) {}
+  NumberPool(const BinderInput& input, Binding binding)
+      : BrandNames(input), binder_(MakeBinder(binding, input_)) {}
 
   void TakeShare(const std::vector<uint32_t>& chunks) override {
     std::unique_ptr<BinderInput> share = ShareOf(chunks);
-    binder_ = std::make_unique<GroupBinder>(*share);
+    binder_ = binder_->ForShare(*share);
     share_ = std::move(share);
     pool_ = std::make_unique<PoolSimulation>(*share_, *binder_);
   }
@@ -68,7 +69,7 @@ class NumberPool : public BrandNames {
 
  private:
   std::unique_ptr<BinderInput> share_;
-  std::unique_ptr<GroupBinder> binder_;
+  std::unique_ptr<Binder> binder_;
   std::unique_ptr<PoolSimulation> pool_;
   SimulatedEpoch epoch_;
 };
@@ -78,7 +79,11 @@ class NumberPool : public BrandNames {
 class NodesOfNames {
  public:
   NodesOfNames(const BinderData& data, const PeersSimulation::Options& options)
-      : data_(data), options_(options), nodes_(options.nodes) {
+      : data_(data),
+        options_(options),
+        shares_(data.grouping, data.input.chunks, data.input.dataset_key,
+                options.nodes),
+        nodes_(options.nodes) {
     for (uint32_t i = 0; i < options.nodes; ++i) Start(i);
   }
 
@@ -119,7 +124,7 @@ class NodesOfNames {
   void Start(uint32_t i) {
     Node& node = nodes_[i];
     node.name = absl::StrCat("node", i);
-    node.pool = std::make_shared<NumberPool>(data_.input);
+    node.pool = std::make_shared<NumberPool>(data_.input, options_.binding);
     SharedNames::Parts parts;
     parts.grouping = &data_.grouping;
     parts.dataset_key = data_.input.dataset_key;
@@ -138,7 +143,8 @@ class NodesOfNames {
     Node& owner = At(question.owner);
     // A sample that a waiting asker gets by a miss is not in memory yet.
     const bool is_held =
-        question.ahead || owner.pool->IsReady(SampleId(question.names.front()));
+        question.ahead || owner.pool->IsReady(shares_.PartnerOf(
+                              SampleId(question.names.front())));
     auto samples = owner.names->BindForOthers(question.binding, question.names,
                                               question.ahead);
     uint64_t room =
@@ -202,6 +208,7 @@ class NodesOfNames {
 
   const BinderData& data_;
   const PeersSimulation::Options options_;
+  const NodeShares shares_;
   std::vector<Node> nodes_;
   absl::flat_hash_set<uint64_t> here_;  // samples that came with answers
   PeersTraffic traffic_;
@@ -230,6 +237,11 @@ TEST(PeersSimulationTest, CostsWhatSharedNamesCost) {
       {std::vector<uint32_t>(40, 100), 1200, true, some},
       {std::vector<uint32_t>(40, 100), 300, true, {.nodes = 3}},
       {{4000}, 400, true, {.nodes = 4, .names_ahead = 0, .room_bytes = 40000}},
+      {{4000}, 400, true, {.nodes = 4, .binding = Binding::kLocation}},
+      {std::vector<uint32_t>(40, 100),
+       400,
+       true,
+       {.nodes = 4, .room_bytes = 40000, .binding = Binding::kLocation}},
   };
   for (const Case& each : cases) {
     const auto data = MakeBinderData(each.groups, each.memory, 32, each.mixed);

@@ -23,6 +23,7 @@ namespace shufflefs {
 namespace {
 
 using testing_support::BinderData;
+using testing_support::Binding;
 using testing_support::MakeBinderData;
 using testing_support::Node;
 using testing_support::Nodes;
@@ -38,17 +39,26 @@ std::unique_ptr<BinderData> RandomData(Rng& rng) {
                         rng.Bounded(2) == 0);
 }
 
+class SharedNamesOfBinding : public ::testing::TestWithParam<Binding> {};
+
+INSTANTIATE_TEST_SUITE_P(Brand, SharedNamesOfBinding,
+                         ::testing::Values(Binding::kGroup, Binding::kLocation),
+                         [](const auto& info) {
+                           return info.param == Binding::kGroup ? "group"
+                                                                : "location";
+                         });
+
 // Whoever asks, in whatever order, and however often: over all nodes names and
 // samples are one to one, within groups, in each epoch, and what is carried
 // keeps its sample.
-TEST(SharedNamesTest, OverAllNodesEachSampleComesOnce) {
+TEST_P(SharedNamesOfBinding, OverAllNodesEachSampleComesOnce) {
   const uint64_t seed = 11;
   for (uint64_t round = 0; round < 60; ++round) {
     SCOPED_TRACE(absl::StrCat("seed ", seed, " round ", round));
     Rng rng(RandomKey(seed + round));
     const auto data = RandomData(rng);
     const uint64_t count = data->grouping.sample_count();
-    Nodes nodes(*data, static_cast<uint32_t>(1 + rng.Bounded(7)));
+    Nodes nodes(*data, static_cast<uint32_t>(1 + rng.Bounded(7)), GetParam());
     std::vector<CarriedPair> known;
     for (uint64_t s = 0; s < count; ++s) {  // as after names showed themselves
       if (rng.Bounded(20) == 0) known.push_back({s, s});
@@ -62,7 +72,9 @@ TEST(SharedNamesTest, OverAllNodesEachSampleComesOnce) {
       std::set<uint64_t> samples;
       for (const uint64_t name : Shuffled(count, rng)) {
         const auto node = static_cast<uint32_t>(rng.Bounded(nodes.size()));
-        const uint64_t sample = nodes.Ask(node, name);
+        // What is not read stays in memory until the next epoch.
+        const uint64_t sample =
+            rng.Bounded(4) > 0 ? nodes.Read(node, name) : nodes.Ask(node, name);
         EXPECT_EQ(data->grouping.group_of(SampleId(sample)),
                   data->grouping.group_of(SampleId(name)));
         EXPECT_TRUE(samples.insert(sample).second) << "sample " << sample;
@@ -171,6 +183,7 @@ TEST(NodeSharesTest, SharesAreEqualAndNamesFollowSamples) {
       const SampleId partner = shares.PartnerOf(SampleId(s));
       ++names[shares.OwnerOf(partner)];
       partners.insert(partner.value());
+      EXPECT_EQ(shares.NameOf(partner), SampleId(s));
       EXPECT_EQ(data->grouping.group_of(partner),
                 data->grouping.group_of(SampleId(s)));
     }

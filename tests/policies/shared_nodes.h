@@ -22,7 +22,7 @@
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "policies/brand/group_binder.h"
+#include "policies/brand/brand.h"
 #include "tests/policies/binder_fixture.h"
 
 namespace shufflefs::testing_support {
@@ -60,24 +60,72 @@ class BrandNames : public OwnedNames {
   const BinderInput input_;
 };
 
-// A pool without memory: its binder, and what it was told.
+using Binding = BrandOptions::Binding;
+
+inline std::unique_ptr<Binder> MakeBinder(Binding binding,
+                                          const BinderInput& input) {
+  BrandOptions options;
+  options.binding = binding;
+  return BrandPolicy(options).MakeBinder(input);
+}
+
+// A pool without memory: its binder, and what it was told. What is fetched is
+// there at once.
 class FakePool : public BrandNames {
  public:
-  explicit FakePool(const BinderData& data)
-      : BrandNames(data.input),
-        binder_(std::make_unique<GroupBinder>(input_)) {}
+  explicit FakePool(const BinderData& data, Binding binding = Binding::kGroup)
+      : BrandNames(data.input), binder_(MakeBinder(binding, input_)) {}
 
   void TakeShare(const std::vector<uint32_t>& chunks) override {
     std::unique_ptr<BinderInput> share = ShareOf(chunks);
     MutexLock lock(mu_);
     binder_ = binder_->ForShare(*share);
     share_ = std::move(share);
+    held_.clear();
     ++shares_taken_;
   }
   void BeginEpoch(Seed seed, Epoch epoch,
                   absl::Span<const CarriedPair> bound) override {
     MutexLock lock(mu_);
+    for (const uint64_t s : std::set<uint64_t>(held_)) {
+      if (!binder_->NameOf(SampleId(s))) continue;
+      held_.erase(s);  // it was not read
+      binder_->Left(SampleId(s));
+    }
+    read_.clear();
+    for (const CarriedPair& pair : bound) read_.insert(pair.sample);
     binder_->BeginEpoch(seed, epoch, bound);
+  }
+  // The reader of a sample that a name shows reads it, with what the binder
+  // loads besides, and is done with it. Again is past the pool.
+  void Read(uint64_t sample) {
+    MutexLock lock(mu_);
+    if (!binder_->NameOf(SampleId(sample)) || !read_.insert(sample).second) {
+      return;
+    }
+    if (held_.erase(sample) == 0) {
+      const uint64_t room = input_.memory_bytes - BytesOf(held_);
+      for (const SampleId s : binder_->FetchChunkOf(SampleId(sample), room)) {
+        held_.insert(s.value());
+        loaded_.insert(s.value());
+        binder_->Arrived(s);
+      }
+      EXPECT_LE(BytesOf(held_), input_.memory_bytes);
+      if (held_.erase(sample) == 0) {
+        loaded_.insert(sample);
+        return binder_->Bypassed(SampleId(sample));
+      }
+    }
+    binder_->Left(SampleId(sample));
+  }
+  BinderCounts counts() const {
+    MutexLock lock(mu_);
+    return binder_->counts();
+  }
+  // All that it has ever loaded for readers.
+  std::set<uint64_t> loaded() const {
+    MutexLock lock(mu_);
+    return loaded_;
   }
   SampleId Bind(SampleId name) override {
     MutexLock lock(mu_);
@@ -114,7 +162,16 @@ class FakePool : public BrandNames {
   }
 
  private:
+  uint64_t BytesOf(const std::set<uint64_t>& samples) const {
+    uint64_t bytes = 0;
+    for (const uint64_t s : samples) bytes += input_.bytes[s];
+    return bytes;
+  }
+
   mutable Mutex mu_;
+  std::set<uint64_t> held_ ABSL_GUARDED_BY(mu_);    // loaded, and not read
+  std::set<uint64_t> read_ ABSL_GUARDED_BY(mu_);    // in this epoch
+  std::set<uint64_t> loaded_ ABSL_GUARDED_BY(mu_);  // in all epochs
   std::unique_ptr<BinderInput> share_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Binder> binder_ ABSL_GUARDED_BY(mu_) ABSL_PT_GUARDED_BY(mu_);
   int shares_taken_ ABSL_GUARDED_BY(mu_) = 0;
@@ -128,18 +185,27 @@ struct Node {
 
 class Nodes {
  public:
-  Nodes(const BinderData& data, uint32_t count) : data_(data) {
+  Nodes(const BinderData& data, uint32_t count,
+        Binding binding = Binding::kGroup)
+      : data_(data), binding_(binding) {
     for (uint32_t i = 0; i < count; ++i) Add();
   }
 
   Node& Add() {
     auto node = std::make_unique<Node>();
     node->name = absl::StrCat("node", nodes_.size());
-    node->pool = std::make_shared<FakePool>(data_);
+    Start(*node);
+    nodes_.push_back(std::move(node));
+    return *nodes_.back();
+  }
+
+  // Begins anew, and knows nothing.
+  void Start(Node& node) {
+    node.pool = std::make_shared<FakePool>(data_, binding_);
     SharedNames::Parts parts;
     parts.grouping = &data_.grouping;
     parts.dataset_key = data_.input.dataset_key;
-    parts.own = node->pool;
+    parts.own = node.pool;
     parts.ask = [this](const SharedNames::Question& question,
                        std::chrono::milliseconds /*within*/,
                        SharedNames::Answer answer) {
@@ -147,9 +213,7 @@ class Nodes {
       if (ask) return ask(question, std::move(answer));
       answer(AnswerTo(question));
     };
-    node->names = std::make_shared<SharedNames>(std::move(parts));
-    nodes_.push_back(std::move(node));
-    return *nodes_.back();
+    node.names = std::make_shared<SharedNames>(std::move(parts));
   }
 
   absl::StatusOr<std::vector<uint64_t>> AnswerTo(
@@ -194,6 +258,16 @@ class Nodes {
     return sample;
   }
 
+  // A reader on `node` reads the sample that the name shows there.
+  uint64_t Read(uint32_t node, uint64_t name) {
+    const uint64_t sample = Ask(node, name);
+    const auto holder = nodes_[node]->names->HolderOf(SampleId(sample));
+    for (const auto& each : nodes_) {
+      if (holder && each->name == holder->member) each->pool->Read(sample);
+    }
+    return sample;
+  }
+
   Node& operator[](size_t i) { return *nodes_[i]; }
   uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
 
@@ -203,6 +277,7 @@ class Nodes {
 
  private:
   const BinderData& data_;
+  const Binding binding_;
   std::vector<std::unique_ptr<Node>> nodes_;
 };
 

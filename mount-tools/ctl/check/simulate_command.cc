@@ -304,6 +304,7 @@ PoolOptions SimulateCommand::OptionsFor(const Request& request,
   const PoolFacet* const chunks = data.policy().pool();
   simulated.chunk_files = chunks != nullptr ? chunks->chunk_files : 1;
   simulated.seed = request.config.seed;
+  simulated.binding = BrandOptions::Of(request.config.policy_options).binding;
   return simulated;
 }
 
@@ -321,19 +322,15 @@ absl::Status SimulateCommand::RunNodes(const Request& request,
   const auto count = static_cast<uint32_t>(nodes);
   ASSIGN_OR_RETURN(const SimulatedNodes found,
                    SimulateNodes(pool, options, count, epoch));
-  // With another binding, names are not shared.
-  absl::optional<SimulatedPeers> peers;
-  if (BrandOptions::Of(request.config.policy_options).binding ==
-      BrandOptions::Binding::kGroup) {
-    ASSIGN_OR_RETURN(peers, SimulatePeers(pool, options, count, epoch));
-  }
+  ASSIGN_OR_RETURN(const SimulatedPeers peers,
+                   SimulatePeers(pool, options, count, epoch));
   if (json_) {
     nlohmann::ordered_json json = SimulatedNodesJson(found);
-    if (peers) json["peers"] = SimulatedPeersJson(*peers);
+    json["peers"] = SimulatedPeersJson(peers);
     *context.out << json.dump() << "\n";
   } else {
     *context.out << words_.front() << " over " << data.title() << "\n"
-                 << (peers ? SimulatedPeersText(*peers) + "\n" : "")
+                 << SimulatedPeersText(peers) << "\n"
                  << SimulatedNodesText(found);
   }
   return absl::OkStatus();

@@ -106,7 +106,8 @@ absl::StatusOr<SimulatedPeers> SimulatePeers(const PoolData& data,
   found.how = input.how;
   PeersSimulation simulation(input.binder, {.nodes = nodes,
                                             .names_ahead = found.names_ahead,
-                                            .room_bytes = memory.room});
+                                            .room_bytes = memory.room,
+                                            .binding = simulated.binding});
   found.first = PerSample(simulation.Run(simulated.seed, epoch), input.binder);
   found.next = PerSample(
       simulation.Run(simulated.seed, Epoch(epoch.value() + 1)), input.binder);

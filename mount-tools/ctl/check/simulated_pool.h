@@ -17,6 +17,7 @@
 #include "core/policy/policy.h"
 #include "core/quality/epoch_memory.h"
 #include "policies/auto/pool_simulation.h"
+#include "policies/brand/brand.h"
 #include "policies/brand/location_binder.h"
 
 namespace shufflefs {
@@ -35,6 +36,8 @@ struct PoolOptions {
   uint64_t chunk_files = 64;
   uint64_t epochs = 2;  // at least
   Seed seed{0};
+  // Of nodes that share names.
+  BrandOptions::Binding binding = BrandOptions::Binding::kGroup;
   // For the location binding, instead of the full one.
   absl::optional<LocationBinder::Refill> refill;
 };
