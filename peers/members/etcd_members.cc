@@ -178,6 +178,8 @@ void EtcdMembers::Publish() {
     const absl::StatusOr<HostPort> at = ParseHostPort(name);
     if (at.ok() && at->Text() == name) members.names.push_back(name);
   }
+  // If its key is gone, it is about to register again.
+  if (members_.count(key_) == 0) members.names.push_back(options_.own);
   if (members.names == published_) return;
   published_ = members.names;
   changed_(std::move(members));

@@ -34,7 +34,8 @@ struct EtcdOptions {
 // The thread sfs-peers-etcd keeps the lease. sfs-peers-watch waits for changes.
 // An endpoint that does not answer in time is left for the next one, which also
 // serves if etcd's leader is stopped. If the lease ended meanwhile, the daemon
-// registers again. While no endpoint answers, the last known group stays.
+// registers again, and stays in its own group meanwhile. While no endpoint
+// answers, the last known group stays.
 class EtcdMembers : public MemberSource {
  public:
   explicit EtcdMembers(EtcdOptions options);

@@ -102,12 +102,18 @@ class Joined {
       MutexLock lock(mu_);
       names_ =
           std::set<std::string>(members.names.begin(), members.names.end());
+      missed_itself_ |= names_.count(members.self) == 0;
     });
   }
   ~Joined() { members_.Stop(); }
   std::set<std::string> names() {
     MutexLock lock(mu_);
     return names_;
+  }
+  // Returns whether it was ever told of a group without itself.
+  bool missed_itself() {
+    MutexLock lock(mu_);
+    return missed_itself_;
   }
   bool Sees(const std::set<std::string>& names) {
     return Eventually([&] { return this->names() == names; });
@@ -116,6 +122,7 @@ class Joined {
  private:
   Mutex mu_;
   std::set<std::string> names_ ABSL_GUARDED_BY(mu_);
+  bool missed_itself_ ABSL_GUARDED_BY(mu_) = false;
   EtcdMembers members_;
 };
 
@@ -200,6 +207,7 @@ TEST(EtcdTest, ALostLeaseIsReplaced) {
     ASSERT_TRUE(Eventually([&] { return etcd.Names(0).count("b:1") != 0; }));
     ASSERT_TRUE(a.Sees({"a:1", "b:1"}));
   }
+  EXPECT_FALSE(b.missed_itself());
 }
 
 TEST(EtcdTest, NothingButAddressesIsAMember) {
