@@ -144,10 +144,13 @@ void PeerLink::Stop() {
   }
   for (const std::shared_ptr<Call>& call : calls) call->context.TryCancel();
   calls.clear();
-  MutexLock lock(mu_);
-  while (!calls_.empty()) ended_.Wait(mu_);
-  desk_.reset();
-  stubs_.clear();
+  {
+    MutexLock lock(mu_);
+    while (!calls_.empty()) ended_.Wait(mu_);
+    desk_.reset();
+    stubs_.clear();
+  }
+  ReleaseClaim();
 }
 
 void PeerLink::Ping() {
@@ -247,6 +250,7 @@ PeerLink::Calls PeerLink::Leave(const std::string& why, milliseconds wait) {
 }
 
 void PeerLink::Lost(const std::string& why) {
+  ReleaseClaim();
   bool was_joined = false;
   Calls calls;
   {
@@ -271,6 +275,7 @@ void PeerLink::Lost(const std::string& why) {
 }
 
 void PeerLink::Refused(const std::string& why) {
+  ReleaseClaim();
   bool said = false;
   Calls calls;
   {

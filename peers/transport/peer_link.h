@@ -24,6 +24,7 @@
 #include "peers/access/security.h"
 #include "peers/members/member_source.h"
 #include "peers/proto/peers.pb.h"
+#include "peers/transport/instance_claims.h"
 
 namespace shufflefs::peers {
 
@@ -50,6 +51,7 @@ struct LinkContext {
   PeerService* service = nullptr;
   LinkTimes times;
   LogLine log;
+  std::shared_ptr<InstanceClaims> claims;
   std::function<void()> changed;  // a link should be shown or ticked anew
   // Runs it soon, on a thread of the transport.
   std::function<void(std::function<void()>)> post;
@@ -119,6 +121,9 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
 
   void Greet();
   void Join(const v1::GreetAnswer& greeting);
+  // Returns whether this link may join the daemon. If not, another one does.
+  bool Claim(const std::string& instance);
+  void ReleaseClaim();
   void Ping();
   void EndGreet(const ControlCall& call);
   void EndJoin(const ControlCall& call);
@@ -166,7 +171,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   Clock::time_point due_ ABSL_GUARDED_BY(mu_);  // of the next control call
   uint32_t failures_ ABSL_GUARDED_BY(mu_) = 0;  // since it was joined
   std::string why_ ABSL_GUARDED_BY(mu_) = "no answer yet";
-  std::string instance_ ABSL_GUARDED_BY(mu_);
+  std::string instance_ ABSL_GUARDED_BY(mu_);  // that it last claimed
   std::string session_ ABSL_GUARDED_BY(mu_);
   Secret key_ ABSL_GUARDED_BY(mu_);  // of the session
   std::shared_ptr<grpc::GenericStub> desk_ ABSL_GUARDED_BY(mu_);

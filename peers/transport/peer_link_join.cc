@@ -33,16 +33,47 @@ void PeerLink::EndGreet(const ControlCall& call) {
   } else if (!answer.ParseFromString(call.text) ||
              answer.instance().size() != kIdBytes) {
     Refused("refused: it is no shufflefs of this version");
-  } else {
+  } else if (Claim(answer.instance())) {
     Join(answer);
   }
 }
 
-void PeerLink::Join(const v1::GreetAnswer& greeting) {
+bool PeerLink::Claim(const std::string& instance) {
+  if (look().instance != instance) ReleaseClaim();
+  if (instance != context_->instance) {
+    const auto holder = context_->claims->Claim(instance, name_);
+    if (holder && holder->joined) {
+      {
+        MutexLock lock(mu_);
+        instance_.clear();
+      }
+      Refused(absl::StrCat("the same daemon as ", holder->name));
+      return false;
+    }
+    if (holder) {
+      MutexLock lock(mu_);
+      busy_ = false;
+      due_ = Clock::now() + context_->times.first_retry;
+      desk_.reset();
+      return false;
+    }
+  }
+  MutexLock lock(mu_);
+  instance_ = instance;
+  return true;
+}
+
+// Who answers there next may be another daemon.
+void PeerLink::ReleaseClaim() {
+  std::string instance;
   {
     MutexLock lock(mu_);
-    instance_ = greeting.instance();
+    instance = instance_;
   }
+  context_->claims->Release(instance, name_);
+}
+
+void PeerLink::Join(const v1::GreetAnswer& greeting) {
   v1::JoinRequest request;
   request.set_to(greeting.instance());
   request.set_challenge(greeting.challenge());
@@ -75,6 +106,7 @@ void PeerLink::EndJoin(const ControlCall& call) {
   } else if (session.empty()) {
     FoundSelf();
   } else {
+    context_->claims->Confirm(call.greeting.instance(), name_);
     Joined(call, session);
   }
 }

@@ -59,5 +59,32 @@ TEST_P(HalfSilentTest, IsNoticedByARequest) {
 INSTANTIATE_TEST_SUITE_P(Connections, HalfSilentTest,
                          testing::Values(size_t{1}, size_t{2}));
 
+// Otherwise each link would end the session of the other one, for ever.
+TEST_F(TwoNodes, TwoNamesOfAnotherDaemonAreOneMember) {
+  const std::string twin = "localhost" + b_name_.substr(b_name_.find(':'));
+  PeersConfig config = Config(a_name_);
+  config.members += ";" + twin;
+  a_ = std::make_unique<Node>(config);
+  config.listen = b_name_;
+  b_ = std::make_unique<Node>(config);
+  ASSERT_EQ(b_->Start(), absl::OkStatus());
+  ASSERT_EQ(a_->Start(), absl::OkStatus());
+  const auto is_twin = [&](const std::string& name, const std::string& other) {
+    return a_->HasJoined(name) &&
+           a_->Member(other).why == "the same daemon as " + name;
+  };
+  ASSERT_TRUE(Eventually([&] {
+    return is_twin(b_name_, twin) || is_twin(twin, b_name_);
+  })) << a_->Member(b_name_).why
+      << ", " << a_->Member(twin).why;
+  // Many pings, and greetings of the one that is not used.
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  EXPECT_EQ(CountOf(*a_, "peers: joined " + b_name_) +
+                CountOf(*a_, "peers: joined " + twin),
+            1);
+  const std::string used = a_->HasJoined(twin) ? twin : b_name_;
+  EXPECT_TRUE(a_->Read(used, WholeFile("f", 10)).status.ok());
+}
+
 }  // namespace
 }  // namespace shufflefs::peers
