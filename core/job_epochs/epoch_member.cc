@@ -19,7 +19,6 @@ constexpr Time kResend{200};  // until a message counts as lost
 constexpr Time kSignOfLife{500};
 constexpr Time kLongestWish{5000};
 constexpr Time kLongestAsked{1000};
-constexpr size_t kMostUntold = size_t{1} << 20;  // opens without a lead
 
 std::vector<EpochPair> ToMessage(const std::vector<GroupedView::Pair>& pairs) {
   std::vector<EpochPair> result;
@@ -87,6 +86,7 @@ void EpochMember::TellAgain() {
   poll_ = 0;
   told_before_ = std::max(told_before_, acked_);
   acked_ = base_;
+  if (forgot_acked_) PutTogether();
   sent_.reset();
   told_ = Time(0);
 }
@@ -102,10 +102,11 @@ void EpochMember::Tick(Time now) {
   }
   if (lead_.empty()) {
     if (wish_) EndWish(absl::UnavailableError("no member is this daemon"));
-    ForgetUntold();
+    BoundOpens();
     return;
   }
   if (wish_) FollowWish(now);
+  BoundOpens();
   if (sent_ && now - *sent_ < kResend) return;
   const bool news =
       acked_ < end() || told_wanted_ != parts_.view->GroupState().wanted;
@@ -114,15 +115,31 @@ void EpochMember::Tick(Time now) {
   }
 }
 
-// Without a lead no epoch ends, so names are opened again and again. A later
-// lead is told what a daemon that was started anew would tell.
-void EpochMember::ForgetUntold() {
-  if (opens_.size() < std::max(kMostUntold, 2 * untold_)) return;
+// If no epoch ends, names are opened again and again: nobody leads, or the
+// opens are foreign to the job. An epoch of many names stays as it is.
+void EpochMember::BoundOpens() {
+  if (closed_ || opens_.size() < most_opens_) return;
+  const size_t opened = parts_.view->OpenedHere().size();
+  most_opens_ = std::max(kMostOpens, 2 * opened);
+  if (opens_.size() < most_opens_) return;
+  if (acked_ - base_ < opens_.size() / 2) return PutTogether();
+  DropAcked();
+  forgot_acked_ = true;
+}
+
+// The next lead is told what a daemon that was started anew would tell.
+void EpochMember::PutTogether() {
   base_ = acked_ = end();
   known_ = std::max(known_, base_);
   opens_.clear();
+  forgot_acked_ = false;
   AddOpenedHere();
-  untold_ = opens_.size();
+}
+
+void EpochMember::DropAcked() {
+  opens_.erase(opens_.begin(),
+               opens_.begin() + static_cast<int64_t>(acked_ - base_));
+  base_ = acked_;
 }
 
 void EpochMember::SendOpens(Time now) {
@@ -139,7 +156,9 @@ void EpochMember::SendOpens(Time now) {
 void EpochMember::FillOpens(EpochMessage& message) const {
   message.first = acked_;
   if (acked_ < told_before_) message.next |= EpochMessage::kToldBefore;
-  if (acked_ == base_) message.next |= EpochMessage::kNoneBefore;
+  if (acked_ == base_ && !forgot_acked_) {
+    message.next |= EpochMessage::kNoneBefore;
+  }
   const uint64_t all = end();
   const uint64_t stop = std::min({acked_ < told_before_ ? told_before_ : all,
                                   all, acked_ + kMostEpochEntries / 2});
@@ -385,9 +404,9 @@ void EpochMember::Adopt(const EpochMessage& message,
 
 void EpochMember::Begin(uint64_t first) {
   acked_ = std::clamp<uint64_t>(first, acked_, end());
-  opens_.erase(opens_.begin(),
-               opens_.begin() + static_cast<int64_t>(acked_ - base_));
-  base_ = acked_;
+  DropAcked();
+  forgot_acked_ = false;
+  most_opens_ = kMostOpens;
   sent_.reset();
 }
 

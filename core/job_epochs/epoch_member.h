@@ -21,10 +21,11 @@ namespace shufflefs {
 
 // Opens are numbered as they come, from 0 at each start of the daemon. Those
 // that the lead has acknowledged are kept until the epoch ends, for another
-// lead.
+// lead. If they are far more than the names that were opened here, only these
+// names are told to the other lead.
 //
-// Not thread-safe: the thread of JobEpochs calls it. Memory: 16 bytes per open
-// of the epoch.
+// Not thread-safe: the thread of JobEpochs calls it. Memory: 32 bytes per open
+// of the epoch, for kMostOpens of them or twice the names opened here.
 class EpochMember {
  public:
   using Time = std::chrono::milliseconds;  // monotonic
@@ -32,6 +33,7 @@ class EpochMember {
 
   // How long opens wait for the lead's decision, at most.
   static constexpr Time kLongestClosed{2000};
+  static constexpr size_t kMostOpens = size_t{1} << 20;
 
   struct Parts {
     std::string path;             // of the view
@@ -72,7 +74,11 @@ class EpochMember {
 
  private:
   EpochMessage Message(EpochMessage::Kind kind) const;
-  void ForgetUntold();
+  // Keeps opens_ from growing for ever.
+  void BoundOpens();
+  // Replaces all opens by the names that were opened.
+  void PutTogether();
+  void DropAcked();
   // As if they had been told before.
   void AddOpenedHere();
   void SendOpens(Time now);
@@ -112,7 +118,8 @@ class EpochMember {
   uint64_t acked_ = 0;  // the lead has all before
   // Opens before this one were told to an earlier lead, or by an earlier run.
   uint64_t told_before_ = 0;
-  size_t untold_ = 0;  // size of opens_ when there was no lead at last
+  bool forgot_acked_ = false;  // of this epoch; opens_ begins behind these
+  size_t most_opens_ = kMostOpens;
   // All opens before this one were of an earlier binding, or in an answer to
   // kPrepare. If others bind names without us, opens before this one were
   // before that. Acknowledged opens may not be: a lead that was cut off from

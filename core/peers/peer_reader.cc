@@ -318,6 +318,8 @@ void PeerReader::AskMore() {
 
 void PeerReader::Ask(std::shared_ptr<const FileRead> piece) {
   const std::shared_ptr<const Owners> owners = parts_.owners();
+  // All others, or this daemon, may have left the group since it was routed.
+  if (!owners->has_others()) return Answered(piece, false);
   const absl::optional<Owner> owner = OwnerOf(ExtentOf(*piece), *owners);
   if (!owner) return Answered(piece, false);
   const PeerGroup::Member& member = owners->group()->members[owner->index];

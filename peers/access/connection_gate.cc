@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -392,10 +393,19 @@ uint64_t ConnectionGate::DeskVictim() {
 }
 
 uint64_t ConnectionGate::Choose(const Networks& networks) {
+  // Of those with most connections, one that has any to close, and of these
+  // one that does not greet. The order of a hash map is none.
+  const auto rank = [](const Network& network) {
+    return std::make_tuple(network.count, !network.may_go.empty(),
+                           network.slow);
+  };
   const Network* most = nullptr;
+  uint32_t ties = 0;
   for (const auto& [name, network] : networks) {
-    if (most == nullptr || network.count > most->count ||
-        (network.count == most->count && most->may_go.empty())) {
+    if (most == nullptr || rank(network) > rank(*most)) {
+      most = &network;
+      ties = 1;
+    } else if (rank(network) == rank(*most) && random_() % ++ties == 0) {
       most = &network;
     }
   }

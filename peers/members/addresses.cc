@@ -10,11 +10,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 
 namespace shufflefs::peers {
 namespace {
@@ -73,8 +76,8 @@ bool IsThisMachine(const std::string& host) {
        (host == FirstLabel(name) && !absl::StrContains(host, '.')))) {
     return true;
   }
-  const std::vector<std::string> own = LocalAddresses();
-  return std::find(own.begin(), own.end(), host) != own.end();
+  const auto own = LocalAddresses();
+  return own.ok() && std::find(own->begin(), own->end(), host) != own->end();
 }
 
 bool IsAny(absl::string_view host) { return host == "0.0.0.0" || host == "::"; }
@@ -121,9 +124,15 @@ bool IsLoopback(absl::string_view host) {
   return host == "localhost" || host == "::1";
 }
 
-std::vector<std::string> LocalAddresses() {
+absl::StatusOr<std::vector<std::string>> LocalAddresses() {
   ifaddrs* found = nullptr;
-  if (getifaddrs(&found) != 0) return {};
+  if (getifaddrs(&found) != 0) {
+    // Under systemd, RestrictAddressFamilies may leave out AF_NETLINK.
+    return absl::UnavailableError(
+        absl::StrCat("the system does not tell this machine's addresses (",
+                     std::strerror(errno),
+                     "); allow AF_NETLINK, or set peers.listen = host:port"));
+  }
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> keep(found, freeifaddrs);
   std::vector<std::string> addresses;
   for (const ifaddrs* each = found; each != nullptr; each = each->ifa_next) {
@@ -138,7 +147,8 @@ std::vector<std::string> LocalAddresses() {
 }
 
 absl::StatusOr<HostPort> FirstPrivateAddress() {
-  for (const std::string& address : LocalAddresses()) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> own, LocalAddresses());
+  for (const std::string& address : own) {
     if (IsPrivate(address)) return HostPort{address, kDefaultPort};
   }
   return absl::NotFoundError(

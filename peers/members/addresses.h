@@ -29,7 +29,8 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view text);
 bool IsLoopback(absl::string_view host);
 
 // The numeric addresses of the interfaces that are up, without loopback.
-std::vector<std::string> LocalAddresses();
+// Unavailable if the system does not tell them.
+absl::StatusOr<std::vector<std::string>> LocalAddresses();
 
 // Where a daemon listens that has no peers.listen: the first private address
 // of IPv4, at kDefaultPort. NotFound if there is none.

@@ -5,11 +5,13 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <iterator>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
 
@@ -43,6 +45,17 @@ std::vector<std::string> DnsMembers::System(const std::string& host) {
     }
   }
   return addresses;
+}
+
+std::vector<std::string> DnsMembers::OfOneFamily(
+    const std::vector<std::string>& addresses, const std::string& own) {
+  const auto is_same = [&own](const std::string& address) {
+    return absl::StrContains(address, ':') == absl::StrContains(own, ':');
+  };
+  std::vector<std::string> same;
+  std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(same),
+               is_same);
+  return same.empty() ? addresses : same;
 }
 
 DnsMembers::DnsMembers(HostPort service, Resolve resolve,

@@ -22,6 +22,10 @@ class DnsMembers : public MemberSource {
   // Numeric addresses of a host. Empty: not known, or nobody answered. Blocks.
   using Resolve = std::function<std::vector<std::string>(const std::string&)>;
   static std::vector<std::string> System(const std::string& host);
+  // Those of the family of `own`, or the others if there are none. A daemon
+  // that has an address of each would be two members.
+  static std::vector<std::string> OfOneFamily(
+      const std::vector<std::string>& addresses, const std::string& own);
 
   explicit DnsMembers(
       HostPort service, Resolve resolve = System,

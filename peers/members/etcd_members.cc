@@ -16,6 +16,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLeaving{300};
 constexpr milliseconds kBetweenEndpoints{200};
+// Two daemons that both write a key would do so as fast as etcd answers.
+constexpr milliseconds kAfterOther{10000};
 
 }  // namespace
 
@@ -70,30 +72,49 @@ void EtcdMembers::Stop() {
 }
 
 void EtcdMembers::Run(std::stop_token stop) {
-  for (size_t turn = 0; !stop.stop_requested(); ++turn) {
-    const std::string& endpoint =
-        options_.endpoints[turn % options_.endpoints.size()];
-    EtcdClient client(endpoint, within_);
+  size_t turn = 0;
+  const auto endpoint = [&]() -> const std::string& {
+    return options_.endpoints[turn % options_.endpoints.size()];
+  };
+  for (; !stop.stop_requested(); ++turn) {
+    EtcdClient client(endpoint(), within_);
     absl::Status status;
     {
       const std::stop_callback cancel(stop, [&client] { client.Cancel(); });
       status = Serve(client, stop);
     }
-    if (stop.stop_requested()) {
-      if (lease_ != 0) {
-        EtcdClient(endpoint, kLeaving).Revoke(lease_).IgnoreError();
-      }
-      return;
-    }
-    if (answered_ || !complained_) {
+    if (stop.stop_requested()) break;
+    const bool is_taken = absl::IsAlreadyExists(status);
+    if (is_taken) {
+      NoteOther(std::string(status.message()));
+    } else if (answered_ || !complained_) {
       options_.log(LogLevel::kWarning,
-                   absl::StrCat("peers: ", endpoint, ": ", status.message(),
+                   absl::StrCat("peers: ", endpoint(), ": ", status.message(),
                                 "; the last known members stay"));
       complained_ = true;
     }
     answered_ = false;
-    WaitUnlessStopped(stop, kBetweenEndpoints);
+    WaitUnlessStopped(stop, is_taken ? kAfterOther : kBetweenEndpoints);
   }
+  if (lease_ != 0) {
+    EtcdClient(endpoint(), kLeaving).Revoke(lease_).IgnoreError();
+  }
+}
+
+std::string EtcdMembers::OtherInstance() const {
+  MutexLock lock(mu_);
+  const auto own = members_.find(key_);
+  if (own == members_.end() || own->second == options_.instance) return "";
+  return own->second;
+}
+
+void EtcdMembers::NoteOther(std::string instance) {
+  if (instance == other_) return;
+  other_ = std::move(instance);
+  options_.log(LogLevel::kWarning,
+               absl::StrCat("peers: another daemon registers as ", options_.own,
+                            ", so members reach one of the two only; set "
+                            "peers.listen to an address of this machine"));
 }
 
 absl::Status EtcdMembers::Serve(EtcdClient& client, std::stop_token stop) {
@@ -127,6 +148,9 @@ absl::Status EtcdMembers::Serve(EtcdClient& client, std::stop_token stop) {
   }
   if (!kept.ok()) return kept;
   if (!absl::IsCancelled(watched)) return watched;
+  if (const std::string other = OtherInstance(); !other.empty()) {
+    return absl::AlreadyExistsError(other);
+  }
   return absl::AbortedError("etcd: the key of this daemon was removed");
 }
 
@@ -178,6 +202,8 @@ void EtcdMembers::Publish() {
     const absl::StatusOr<HostPort> at = ParseHostPort(name);
     if (at.ok() && at->Text() == name) members.names.push_back(name);
   }
+  // If its key is gone, it is about to register again.
+  if (members_.count(key_) == 0) members.names.push_back(options_.own);
   if (members.names == published_) return;
   published_ = members.names;
   changed_(std::move(members));

@@ -34,7 +34,9 @@ struct EtcdOptions {
 // The thread sfs-peers-etcd keeps the lease. sfs-peers-watch waits for changes.
 // An endpoint that does not answer in time is left for the next one, which also
 // serves if etcd's leader is stopped. If the lease ended meanwhile, the daemon
-// registers again. While no endpoint answers, the last known group stays.
+// registers again, and stays in its own group meanwhile. While no endpoint
+// answers, the last known group stays. If another daemon has the same name,
+// both take the key every ten seconds.
 class EtcdMembers : public MemberSource {
  public:
   explicit EtcdMembers(EtcdOptions options);
@@ -48,13 +50,18 @@ class EtcdMembers : public MemberSource {
   class Wakeup;
 
   void Run(std::stop_token stop);
-  // Uses one endpoint until it fails.
+  // Uses one endpoint until it fails. AlreadyExists is the instance of another
+  // daemon that took the key.
   absl::Status Serve(EtcdClient& client, std::stop_token stop);
   absl::Status Register(EtcdClient& client);
   absl::Status KeepAlive(EtcdClient& client, Wakeup& wakeup);
   void Replace(const EtcdClient::Listing& listing);
   // Returns false if this daemon's own key is gone.
   bool Apply(const std::vector<EtcdClient::Change>& changes);
+  // What another daemon has written over this one's key, or "".
+  std::string OtherInstance() const;
+  // Says so once.
+  void NoteOther(std::string instance);
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
@@ -70,8 +77,9 @@ class EtcdMembers : public MemberSource {
   int64_t lease_ = 0;      // 0 = none
   bool answered_ = false;  // some endpoint, since the last complaint
   bool complained_ = false;
+  std::string other_;  // the last one that had this daemon's name
 
-  Mutex mu_;
+  mutable Mutex mu_;
   Changed changed_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, std::string> members_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> published_ ABSL_GUARDED_BY(mu_);

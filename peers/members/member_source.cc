@@ -84,10 +84,13 @@ Made MakeSlurm(const MemberSourceOptions& options) {
   return std::make_unique<ListedMembers>(std::move(members));
 }
 
-Made MakeDns(absl::string_view text) {
+Made MakeDns(absl::string_view text, const std::string& own) {
   absl::StatusOr<HostPort> service = ParseHostPort(text);
   if (!service.ok()) return Wrong(service.status());
-  return std::make_unique<DnsMembers>(*std::move(service));
+  return std::make_unique<DnsMembers>(
+      *std::move(service), [own](const std::string& host) {
+        return DnsMembers::OfOneFamily(DnsMembers::System(host), own);
+      });
 }
 
 Made MakeEtcd(absl::string_view text, const MemberSourceOptions& options) {
@@ -118,7 +121,8 @@ Made MakeEtcd(absl::string_view text, const MemberSourceOptions& options) {
 Made MakeMemberSource(const MemberSourceOptions& options) {
   absl::string_view text = options.members;
   if (text == "slurm") return MakeSlurm(options);
-  if (absl::ConsumePrefix(&text, "dns:")) return MakeDns(text);
+  if (absl::ConsumePrefix(&text, "dns:"))
+    return MakeDns(text, options.own.host);
   if (absl::ConsumePrefix(&text, "etcd:")) return MakeEtcd(text, options);
   return MakeFixed(options);
 }

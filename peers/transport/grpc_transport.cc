@@ -124,6 +124,7 @@ absl::Status GrpcTransport::Begin(PeerTransportParts parts,
                   .service = parts.service,
                   .times = times,
                   .log = parts.log,
+                  .claims = std::make_shared<InstanceClaims>(),
                   .changed = [this] { Wake(); },
                   .post = [this](Task task) { Post(std::move(task)); }});
   Start();

@@ -93,7 +93,7 @@ absl::StatusOr<std::string> JoinHandler::AnswerJoin(
 
 absl::Status JoinHandler::CheckJoin(const Context& context,
                                     const v1::JoinRequest& join, bool proven,
-                                    uint64_t list) const {
+                                    uint64_t list) {
   if (join.to().empty()) {
     return absl::FailedPreconditionError("another version of shufflefs");
   }
@@ -111,6 +111,9 @@ absl::Status JoinHandler::CheckJoin(const Context& context,
   if (!proven) {
     return absl::UnauthenticatedError(kWrongSecretText);
   }
+  if (!options_.secret.none() && !UseChallenge(join.challenge())) {
+    return absl::UnauthenticatedError("the challenge was used before");
+  }
   ASSIGN_OR_RETURN(const PeerIdentity identity, FromMessage(join.identity()));
   RETURN_IF_ERROR(options_.service->Welcome(identity));
   return CheckLists(list, join.identity().list());
@@ -127,7 +130,7 @@ absl::optional<uint64_t> JoinHandler::ListHash() const {
 }
 
 // The time, random bytes, and a proof that this object made them. So nothing
-// has to be remembered for callers who never join.
+// has to be remembered for callers who have no secret.
 std::string JoinHandler::NewChallenge() const {
   std::string text;
   const auto now = static_cast<uint64_t>(SecondsNow());
@@ -151,6 +154,18 @@ bool JoinHandler::IsChallenge(absl::string_view challenge) const {
     made = made << 8 | static_cast<unsigned char>(text[i]);
   }
   return SecondsNow() - static_cast<int64_t>(made) <= kChallengeLife.count();
+}
+
+bool JoinHandler::UseChallenge(const std::string& challenge) {
+  const int64_t now = SecondsNow();
+  MutexLock lock(mu_);
+  while (!used_.empty() && now - used_.front().at > kChallengeLife.count()) {
+    is_used_.erase(used_.front().challenge);
+    used_.pop_front();
+  }
+  if (!is_used_.insert(challenge).second) return false;
+  used_.push_back({now, challenge});
+  return true;
 }
 
 }  // namespace shufflefs::peers

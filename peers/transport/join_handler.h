@@ -4,9 +4,11 @@
 #define SHUFFLEFS_PEERS_TRANSPORT_JOIN_HANDLER_H_
 
 #include <cstdint>
+#include <deque>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -46,10 +48,13 @@ class JoinHandler
                                          const std::string& request);
   // `proven`: it is by a holder of the secret. `list`: the hash of ours.
   absl::Status CheckJoin(const Context& context, const v1::JoinRequest& join,
-                         bool proven, uint64_t list) const;
+                         bool proven, uint64_t list);
   absl::optional<uint64_t> ListHash() const;
   std::string NewChallenge() const;
   bool IsChallenge(absl::string_view challenge) const;
+  // Returns whether nobody joined by it before. REQUIRES: IsChallenge, and the
+  // caller has the secret, so only members make this object remember it.
+  bool UseChallenge(const std::string& challenge);
 
   // Constant after construction.
   const ServerOptions& options_;
@@ -60,6 +65,14 @@ class JoinHandler
 
   mutable Mutex mu_;
   absl::optional<uint64_t> list_ ABSL_GUARDED_BY(mu_);
+  // Whoever records a request to join can send it again, and would end the
+  // session of the member. So challenges are remembered as long as they live.
+  struct Used {
+    int64_t at = 0;  // seconds
+    std::string challenge;
+  };
+  std::deque<Used> used_ ABSL_GUARDED_BY(mu_);  // as they came
+  absl::flat_hash_set<std::string> is_used_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs::peers

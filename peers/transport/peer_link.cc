@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peers/transport/peer_link.h"
 
-#include <grpcpp/client_context.h>
-
 #include <algorithm>
+#include <bit>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/status.h"
-#include "peers/access/greeting.h"
 #include "peers/proto/peers.pb.h"
-#include "peers/transport/answer_proof.h"
 #include "peers/transport/channel.h"
+#include "peers/transport/peer_link_calls.h"
 #include "peers/transport/wire.h"
 
 namespace shufflefs::peers {
@@ -25,65 +22,6 @@ constexpr uint32_t kMostSilencesOfSelf = 3;
 constexpr char kNoProof[] = "an answer without a proof of peers.secret";
 
 }  // namespace
-
-// Constant once started, but for what gRPC writes until the call has ended.
-struct PeerLink::Call {
-  explicit Call(milliseconds within) {
-    context.set_deadline(std::chrono::system_clock::now() + within);
-  }
-  // The request is by the member whose session has this key.
-  void Prove(const Secret& of_session, const char* method,
-             const std::string& body) {
-    key = of_session;
-    proof = key.Mac(method, {body});
-    if (!key.none()) context.AddMetadata(kMacKey, proof);
-  }
-  // Whether the answer is by the other member of the session.
-  bool IsProven(const grpc::Status& status) const {
-    return IsAnswerProof(key, proof,
-                         {.code = status.error_code(),
-                          .by_service = IsByService(),
-                          .body = status.ok() ? &answer : nullptr},
-                         Trailing(kMacKey));
-  }
-  bool IsByService() const {
-    return context.GetServerTrailingMetadata().count(kServiceKey) != 0;
-  }
-  absl::string_view Trailing(const char* name) const {
-    const auto& all = context.GetServerTrailingMetadata();
-    const auto found = all.find(name);
-    if (found == all.end()) return "";
-    return {found->second.data(), found->second.size()};
-  }
-  grpc::ClientContext context;
-  grpc::ByteBuffer request;
-  grpc::ByteBuffer answer;
-  Secret key;         // of the session
-  std::string proof;  // of the request
-};
-
-struct PeerLink::AskCall : Call {
-  explicit AskCall(Request asked)
-      : Call(asked.within),
-        asked(std::move(asked)),
-        starter(std::this_thread::get_id()) {}
-  Request asked;
-  // Until the call has started, gRPC may end it on the thread that starts it.
-  std::atomic<std::thread::id> starter;
-};
-
-struct PeerLink::ControlCall : Call {
-  ControlCall(std::string method, std::string body, milliseconds within)
-      : Call(within), method(std::move(method)), body(std::move(body)) {
-    request = ToBuffer(this->body);
-  }
-  const std::string method;
-  const std::string body;
-  v1::GreetAnswer greeting;  // that a Join is due to
-  std::string nonce;         // of a Join
-  grpc::Status status;
-  std::string text;  // of the answer
-};
 
 PeerLink::PeerLink(std::shared_ptr<const LinkContext> context, std::string name,
                    bool self)
@@ -134,7 +72,8 @@ bool PeerLink::Ask(Request& request) {
     }
     call->context.AddMetadata(kSessionKey, session_);
     call->Prove(key_, method, call->asked.body);
-    stub = stubs_[++turn_ % stubs_.size()];
+    call->connection = ++turn_ % stubs_.size();
+    stub = stubs_[call->connection];
     calls_.insert(call);
   }
   requests_.fetch_add(1);
@@ -164,7 +103,7 @@ absl::Status PeerLink::ResultOf(AskCall& call, const grpc::Status& status) {
   const bool by_service = call.IsByService();
   if ((status.ok() || by_service) && !call.IsProven(status)) {
     failed_.fetch_add(1);
-    Doubt(kNoProof);
+    Doubt(call.connection, kNoProof);
     return absl::UnavailableError(absl::StrCat(name_, ": ", kNoProof));
   }
   if (status.ok()) {
@@ -181,7 +120,7 @@ absl::Status PeerLink::ResultOf(AskCall& call, const grpc::Status& status) {
   if (IsUnknownSession(status)) {
     Rejoin();
   } else if (IsSilence(status)) {
-    Doubt("no answer in time");
+    Doubt(call.connection, "no answer in time");
   } else if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION) {
     return FromGrpc(status);
   }
@@ -205,99 +144,13 @@ void PeerLink::Stop() {
   }
   for (const std::shared_ptr<Call>& call : calls) call->context.TryCancel();
   calls.clear();
-  MutexLock lock(mu_);
-  while (!calls_.empty()) ended_.Wait(mu_);
-  desk_.reset();
-  stubs_.clear();
-}
-
-void PeerLink::Greet() {
   {
     MutexLock lock(mu_);
-    ConnectToDesk();
+    while (!calls_.empty()) ended_.Wait(mu_);
+    desk_.reset();
+    stubs_.clear();
   }
-  StartControl(std::make_shared<ControlCall>(
-                   kGreetMethod, v1::GreetRequest().SerializeAsString(),
-                   context_->times.answer),
-               &PeerLink::EndGreet);
-}
-
-void PeerLink::EndGreet(const ControlCall& call) {
-  v1::GreetAnswer answer;
-  if (IsWrongSecret(call.status)) {
-    Refused(absl::StrCat("refused: ", kWrongSecretText));
-  } else if (!call.status.ok()) {
-    Lost(Describe(call.status));
-  } else if (!answer.ParseFromString(call.text) ||
-             answer.instance().size() != kIdBytes) {
-    Refused("refused: it is no shufflefs of this version");
-  } else {
-    Join(answer);
-  }
-}
-
-void PeerLink::Join(const v1::GreetAnswer& greeting) {
-  {
-    MutexLock lock(mu_);
-    instance_ = greeting.instance();
-  }
-  v1::JoinRequest request;
-  request.set_to(greeting.instance());
-  request.set_challenge(greeting.challenge());
-  request.set_nonce(RandomBytes(kIdBytes));
-  request.set_instance(context_->instance);
-  request.set_name(context_->name);
-  *request.mutable_identity() = ToMessage(context_->identity);
-  request.mutable_identity()->set_list(context_->list);
-  const std::string body = request.SerializeAsString();
-  auto call =
-      std::make_shared<ControlCall>(kJoinMethod, body, context_->times.answer);
-  call->greeting = greeting;
-  call->nonce = request.nonce();
-  const Secret& secret = context_->security.secret;
-  if (!secret.none()) {
-    call->context.AddMetadata(kMacKey, secret.Mac("join", {body}));
-  }
-  StartControl(std::move(call), &PeerLink::EndJoin);
-}
-
-void PeerLink::EndJoin(const ControlCall& call) {
-  std::string session;
-  if (IsSilence(call.status)) {
-    Lost(Describe(call.status));
-  } else if (!call.status.ok()) {
-    Refused(absl::StrCat("refused: ", Shown(call.status.error_message())));
-  } else if (const absl::Status checked = CheckJoin(call, session);
-             !checked.ok()) {
-    Refused(absl::StrCat("refused: ", Shown(std::string(checked.message()))));
-  } else if (session.empty()) {
-    FoundSelf();
-  } else {
-    Joined(call, session);
-  }
-}
-
-absl::Status PeerLink::CheckJoin(const ControlCall& call,
-                                 std::string& session) const {
-  v1::JoinAnswer answer;
-  v1::Identity theirs;
-  const bool self = call.greeting.instance() == context_->instance;
-  if (!answer.ParseFromString(call.text) ||
-      answer.session().size() != (self ? 0 : kIdBytes) ||
-      !theirs.ParseFromString(answer.identity())) {
-    return absl::InvalidArgumentError("it is no shufflefs of this version");
-  }
-  const std::string proof = context_->security.secret.Mac(
-      "welcome",
-      {call.greeting.instance(), call.nonce, call.greeting.challenge(),
-       answer.session(), answer.identity()});
-  if (!SameBytes(proof, answer.proof())) {
-    return absl::UnauthenticatedError(kWrongSecretText);
-  }
-  ASSIGN_OR_RETURN(const PeerIdentity identity, FromMessage(theirs));
-  session = answer.session();
-  RETURN_IF_ERROR(context_->service->Welcome(identity));
-  return CheckLists(context_->list, theirs.list());
+  ReleaseClaim();
 }
 
 void PeerLink::Ping() {
@@ -306,8 +159,13 @@ void PeerLink::Ping() {
       context_->times.answer);
   {
     MutexLock lock(mu_);
+    if (state_ == State::kStopped) return;
     call->context.AddMetadata(kSessionKey, session_);
     call->Prove(key_, kPingMethod, call->body);
+    // One of them may be silent, and the other one not.
+    call->connection = doubted_ != 0
+                           ? static_cast<size_t>(std::countr_zero(doubted_))
+                           : ++ping_turn_ % stubs_.size();
   }
   StartControl(std::move(call), &PeerLink::EndPing);
 }
@@ -332,9 +190,13 @@ void PeerLink::EndPing(const ControlCall& call) {
     MutexLock lock(mu_);
     busy_ = false;
     if (state_ != State::kJoined && state_ != State::kDoubted) return;
-    due_ = Clock::now() + context_->times.ping;
-    if (state_ == State::kJoined) return;
-    state_ = State::kJoined;
+    doubted_ &= ~(1u << call.connection);
+    due_ = Clock::now();
+    if (doubted_ == 0) {
+      due_ += context_->times.ping;
+      if (state_ == State::kJoined) return;
+      state_ = State::kJoined;
+    }
   }
   context_->changed();
 }
@@ -344,7 +206,7 @@ void PeerLink::StartControl(std::shared_ptr<ControlCall> call, Ended ended) {
   std::shared_ptr<grpc::GenericStub> stub;
   {
     MutexLock lock(mu_);
-    stub = call->method == kPingMethod ? stubs_.front() : desk_;
+    stub = call->method == kPingMethod ? stubs_[call->connection] : desk_;
   }
   stub->UnaryCall(
       &call->context, call->method, grpc::StubOptions(), &call->request,
@@ -373,13 +235,6 @@ void PeerLink::Remove(const std::shared_ptr<Call>& call) {
   if (calls_.empty()) ended_.SignalAll();
 }
 
-void PeerLink::ConnectToDesk() {
-  if (desk_ != nullptr || state_ == State::kStopped) return;
-  const Security& security = context_->security;
-  desk_ =
-      StubTo(name_, security, JoinGreeting(security.secret, context_->name));
-}
-
 PeerLink::Calls PeerLink::Leave(const std::string& why, milliseconds wait) {
   Calls calls;
   if (state_ == State::kStopped) return calls;
@@ -395,6 +250,7 @@ PeerLink::Calls PeerLink::Leave(const std::string& why, milliseconds wait) {
 }
 
 void PeerLink::Lost(const std::string& why) {
+  ReleaseClaim();
   bool was_joined = false;
   Calls calls;
   {
@@ -419,6 +275,7 @@ void PeerLink::Lost(const std::string& why) {
 }
 
 void PeerLink::Refused(const std::string& why) {
+  ReleaseClaim();
   bool said = false;
   Calls calls;
   {
@@ -435,47 +292,12 @@ void PeerLink::Refused(const std::string& why) {
   context_->changed();
 }
 
-void PeerLink::Joined(const ControlCall& call, const std::string& session) {
-  const std::string& challenge = call.greeting.challenge();
+void PeerLink::Doubt(size_t connection, const std::string& why) {
   {
     MutexLock lock(mu_);
-    if (state_ == State::kStopped) return;
-    state_ = State::kJoined;
-    busy_ = false;
-    refused_ = false;
-    failures_ = 0;
-    why_.clear();
-    session_ = session;
-    key_ = context_->security.secret.Derive("session", {call.nonce, challenge});
-    desk_.reset();
-    stubs_ = StubsTo(name_, context_->security, session_, key_);
-    due_ = Clock::now() + context_->times.ping;
-  }
-  context_->log(LogLevel::kInfo, absl::StrCat("peers: joined ", name_));
-  context_->changed();
-}
-
-// It is greeted again: who answers there may pass on what this daemon says to
-// itself, and go away.
-void PeerLink::FoundSelf() {
-  {
-    MutexLock lock(mu_);
-    if (state_ == State::kStopped) return;
-    state_ = State::kSelf;
-    busy_ = false;
-    refused_ = false;
-    failures_ = 0;
-    why_.clear();
-    due_ = Clock::now() + context_->times.refused;
-    desk_.reset();
-  }
-  context_->changed();
-}
-
-void PeerLink::Doubt(const std::string& why) {
-  {
-    MutexLock lock(mu_);
-    if (state_ != State::kJoined) return;
+    if (state_ != State::kJoined && state_ != State::kDoubted) return;
+    doubted_ |= 1u << connection;
+    if (state_ == State::kDoubted) return;
     state_ = State::kDoubted;
     why_ = why;
     due_ = Clock::now();

@@ -24,6 +24,7 @@
 #include "peers/access/security.h"
 #include "peers/members/member_source.h"
 #include "peers/proto/peers.pb.h"
+#include "peers/transport/instance_claims.h"
 
 namespace shufflefs::peers {
 
@@ -50,14 +51,16 @@ struct LinkContext {
   PeerService* service = nullptr;
   LinkTimes times;
   LogLine log;
+  std::shared_ptr<InstanceClaims> claims;
   std::function<void()> changed;  // a link should be shown or ticked anew
   // Runs it soon, on a thread of the transport.
   std::function<void(std::function<void()>)> post;
 };
 
-// Greets the member, joins it, and pings it every few seconds. A member that
-// does not answer a request in time is pinged at once, and gets no requests
-// until it answers. If it does not answer the ping either, all requests to it
+// Greets the member, joins it, and pings it every few seconds, over each of the
+// session's connections in turn. A member that does not answer a request in
+// time is pinged at once, over the same connection, and gets no requests until
+// it answers. If it does not answer the ping either, all requests to it
 // end, and it is greeted anew, by new connections: old ones may be half open.
 // So a member that hangs costs each request one deadline at most.
 //
@@ -118,6 +121,9 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
 
   void Greet();
   void Join(const v1::GreetAnswer& greeting);
+  // Returns whether this link may join the daemon. If not, another one does.
+  bool Claim(const std::string& instance);
+  void ReleaseClaim();
   void Ping();
   void EndGreet(const ControlCall& call);
   void EndJoin(const ControlCall& call);
@@ -140,7 +146,7 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   void Refused(const std::string& why);
   void Joined(const ControlCall& call, const std::string& session);
   void FoundSelf();
-  void Doubt(const std::string& why);
+  void Doubt(size_t connection, const std::string& why);
   void Rejoin();
   // The state after a control call. Returns the requests to cancel.
   Calls Leave(const std::string& why, std::chrono::milliseconds wait)
@@ -165,13 +171,17 @@ class PeerLink : public std::enable_shared_from_this<PeerLink> {
   Clock::time_point due_ ABSL_GUARDED_BY(mu_);  // of the next control call
   uint32_t failures_ ABSL_GUARDED_BY(mu_) = 0;  // since it was joined
   std::string why_ ABSL_GUARDED_BY(mu_) = "no answer yet";
-  std::string instance_ ABSL_GUARDED_BY(mu_);
+  std::string instance_ ABSL_GUARDED_BY(mu_);  // that it last claimed
   std::string session_ ABSL_GUARDED_BY(mu_);
   Secret key_ ABSL_GUARDED_BY(mu_);  // of the session
   std::shared_ptr<grpc::GenericStub> desk_ ABSL_GUARDED_BY(mu_);
   // Of the session.
   std::vector<std::shared_ptr<grpc::GenericStub>> stubs_ ABSL_GUARDED_BY(mu_);
-  size_t turn_ ABSL_GUARDED_BY(mu_) = 0;  // of stubs_
+  size_t turn_ ABSL_GUARDED_BY(mu_) = 0;       // of stubs_, for requests
+  size_t ping_turn_ ABSL_GUARDED_BY(mu_) = 0;  // and for pings
+  // A bit for each of stubs_ that left a request unanswered. These are pinged
+  // first; the member is trusted again when all have answered.
+  uint32_t doubted_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -24,7 +24,7 @@ APPLIED = {"CapabilityBoundingSet", "NoNewPrivileges", "UMask",
 NOT_APPLIED = {"DevicePolicy", "DeviceAllow", "Type", "Environment",
                "EnvironmentFile", "ExecStart", "ExecStop", "Restart", "TimeoutStopSec"}
 WRITE, EXECUTE = 2, 4  # of mmap and mprotect
-AF_UNIX = 1
+FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
 NAMESPACES = 0x7E020080  # CLONE_NEWNS, NEWCGROUP ... NEWNET, NEWTIME
 REAL_TIME = (1, 2)  # SCHED_FIFO, SCHED_RR
 
@@ -67,7 +67,6 @@ def system_calls(unit):
     """The filter of all settings that are made of one."""
     assert unit["SystemCallErrorNumber"] == "EPERM"
     assert unit["SystemCallArchitectures"] == "native"
-    assert unit["RestrictAddressFamilies"] == "AF_UNIX"
     for key in ("RestrictNamespaces", "RestrictRealtime", "LockPersonality",
                 "MemoryDenyWriteExecute", "NoNewPrivileges"):
         assert unit[key] == "yes", key
@@ -80,7 +79,8 @@ def system_calls(unit):
              "sched_setattr"}
     for name in sorted(allowed - apart):
         allow(rules, name)
-    allow(rules, "socket", seccomp.Arg(0, seccomp.EQ, AF_UNIX))
+    for family in unit["RestrictAddressFamilies"].split():
+        allow(rules, "socket", seccomp.Arg(0, seccomp.EQ, FAMILIES[family]))
     for protection in (0, WRITE, EXECUTE):
         allow(rules, "mmap", masked(2, WRITE | EXECUTE, protection))
     allow(rules, "mprotect", masked(2, EXECUTE, 0))

@@ -23,8 +23,8 @@ NAMESPACES = re.compile(
     r"RestrictSUIDSGID|IPAddress\w+)=", re.M)
 
 
-def in_sandbox(*argv, **kwargs):
-    return harness.run([harness.PYTHON, "-B", SANDBOX, UNIT, *argv], **kwargs)
+def in_sandbox(*argv, unit=UNIT, **kwargs):
+    return harness.run([harness.PYTHON, "-B", SANDBOX, unit, *argv], **kwargs)
 
 
 def in_python(script, **kwargs):
@@ -162,6 +162,42 @@ def test_the_limits_hold(script, folder):
                        cwd=folder).returncode == 0
     done = in_python(script, check=False, cwd=folder)
     assert re.search("PermissionError|AssertionError", done.stderr), done
+
+
+def with_families(folder, families):
+    """The unit with a drop-in that allows more families of addresses."""
+    text, count = re.subn(r"^(RestrictAddressFamilies=.*)$",
+                          rf"\1 {families}", UNIT.read_text(), flags=re.M)
+    assert count == 1
+    unit = folder / "unit"
+    unit.write_text(text)
+    return unit
+
+
+@pytest.mark.parametrize("module", harness.peers_modules()
+                         if os.geteuid() == 0 else [])
+def test_the_drop_in_for_peers_is_enough(module, folder, source):
+    """A daemon finds its own address with it, if the machine has one."""
+    text = (harness.EXAMPLES.parent / "docs" / "deploy.md").read_text()
+    families = re.search(r"`RestrictAddressFamilies=([^`]*)`", text)[1]
+    secret, mountpoint = folder / "secret", folder / "mnt"
+    mountpoint.mkdir()
+    secret.write_text("a secret of this job")
+    secret.chmod(0o600)
+    environment = {**os.environ, "SHUFFLEFS_PEERS_MODULE": str(module)}
+
+    def mount(families):
+        done = in_sandbox(
+            harness.shufflefs(), "-o", f"state={folder / 'state'},"
+            f"peers=10.255.0.1:7373,peers.secret={secret}", source, mountpoint,
+            unit=with_families(folder, families), env=environment,
+            check=False)
+        if done.returncode == 0:
+            in_sandbox(harness.shufflectl(), "umount", mountpoint)
+        return done.stderr
+
+    assert "AF_NETLINK" not in mount(families)
+    assert "allow AF_NETLINK" in mount(families.replace("AF_NETLINK", ""))
 
 
 def test_the_unit_has_no_mounts_of_its_own():

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peers/members/addresses.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
+
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -57,9 +70,42 @@ TEST(AddressesTest, ThisDaemonIsRecognised) {
   EXPECT_FALSE(IsSameAddress({"127.0.0.1", 5}, {"10.9.9.9", 5}));
   EXPECT_TRUE(IsSameAddress({host, 5}, {"0.0.0.0", 5}));
   EXPECT_FALSE(IsSameAddress({host, 5}, {"127.0.0.1", 5}));
-  for (const std::string& own : LocalAddresses()) {
+  const auto addresses = LocalAddresses();
+  ASSERT_TRUE(addresses.ok()) << addresses.status();
+  for (const std::string& own : *addresses) {
     EXPECT_TRUE(IsSameAddress({own, 5}, {"0.0.0.0", 5})) << own;
   }
+}
+
+// As systemd has it for a unit that may use the families of IP only.
+bool ForbidNetlink() {
+  constexpr uint32_t kFirstArgument = offsetof(seccomp_data, args);
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFirstArgument),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program = {std::size(filter), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(AddressesTest, ASystemThatDoesNotTellThemIsNoMachineWithoutAddresses) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!ForbidNetlink()) _exit(2);
+    const auto first = FirstPrivateAddress();
+    const bool said =
+        absl::IsUnavailable(first.status()) &&
+        absl::StrContains(first.status().message(), "allow AF_NETLINK");
+    _exit(said && !IsSameAddress({"10.9.9.9", 5}, {"0.0.0.0", 5}) ? 0 : 1);
+  }
+  int how = 0;
+  ASSERT_EQ(waitpid(child, &how, 0), child);
+  EXPECT_TRUE(WIFEXITED(how));
+  EXPECT_EQ(WEXITSTATUS(how), 0);
 }
 
 }  // namespace

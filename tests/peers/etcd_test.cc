@@ -91,23 +91,38 @@ class Etcd {
 // A daemon's membership alone.
 class Joined {
  public:
-  Joined(const std::vector<std::string>& endpoints, const std::string& own)
+  Joined(const std::vector<std::string>& endpoints, const std::string& own,
+         const std::string& instance = "instance of ")
       : members_({.endpoints = endpoints,
                   .group = "job",
                   .own = own,
-                  .instance = "instance of " + own,
-                  .log = [](LogLevel, const std::string&) {},
+                  .instance = instance + own,
+                  .log =
+                      [this](LogLevel, const std::string& line) {
+                        MutexLock lock(mu_);
+                        lines_.push_back(line);
+                      },
                   .lease = seconds(2)}) {
     members_.Start([this](Members members) {
       MutexLock lock(mu_);
       names_ =
           std::set<std::string>(members.names.begin(), members.names.end());
+      missed_itself_ |= names_.count(members.self) == 0;
     });
   }
   ~Joined() { members_.Stop(); }
   std::set<std::string> names() {
     MutexLock lock(mu_);
     return names_;
+  }
+  std::vector<std::string> lines() {
+    MutexLock lock(mu_);
+    return lines_;
+  }
+  // Returns whether it was ever told of a group without itself.
+  bool missed_itself() {
+    MutexLock lock(mu_);
+    return missed_itself_;
   }
   bool Sees(const std::set<std::string>& names) {
     return Eventually([&] { return this->names() == names; });
@@ -116,6 +131,8 @@ class Joined {
  private:
   Mutex mu_;
   std::set<std::string> names_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::string> lines_ ABSL_GUARDED_BY(mu_);
+  bool missed_itself_ ABSL_GUARDED_BY(mu_) = false;
   EtcdMembers members_;
 };
 
@@ -199,6 +216,28 @@ TEST(EtcdTest, ALostLeaseIsReplaced) {
                     .ok());
     ASSERT_TRUE(Eventually([&] { return etcd.Names(0).count("b:1") != 0; }));
     ASSERT_TRUE(a.Sees({"a:1", "b:1"}));
+  }
+  EXPECT_FALSE(b.missed_itself());
+}
+
+// Loopback is no address of one daemon among those of several machines.
+TEST(EtcdTest, TwoDaemonsOfOneNameSaySoAndDoNotFight) {
+  Etcd etcd(1);
+  ASSERT_TRUE(Eventually([&] { return etcd.Ready(0); }));
+  Joined a(etcd.endpoints(), "a:1");
+  ASSERT_TRUE(a.Sees({"a:1"}));
+  Joined other(etcd.endpoints(), "a:1", "another instance of ");
+  ASSERT_TRUE(other.Sees({"a:1"}));
+  ASSERT_TRUE(Eventually([&] { return !a.lines().empty(); }));
+  std::this_thread::sleep_for(seconds(3));
+  Joined c(etcd.endpoints(), "c:1");
+  EXPECT_TRUE(c.Sees({"a:1", "c:1"}));
+  std::vector<std::string> lines = a.lines();
+  for (const std::string& line : other.lines()) lines.push_back(line);
+  EXPECT_LE(lines.size(), 2u);
+  for (const std::string& line : lines) {
+    EXPECT_THAT(line, testing::HasSubstr("another daemon registers as a:1"));
+    EXPECT_THAT(line, testing::HasSubstr("peers.listen"));
   }
 }
 

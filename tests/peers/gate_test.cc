@@ -322,6 +322,37 @@ TEST_F(GateTest, StrangersOfManyAddressesDoNotKeepAMemberOut) {
   EXPECT_EQ(Hear(member, ok_.size()), ok_);
 }
 
+// Not even if they are many, say nothing, and come again when they are closed.
+TEST_F(GateTest, SilentStrangersOfManyAddressesDoNotKeepAMemberOut) {
+  Start(GateWay::kDesk);
+  std::jthread strangers = StartThread("strangers", [&](std::stop_token stop) {
+    std::vector<int> idle(80, -1);
+    while (!stop.stop_requested()) {
+      for (size_t i = 0; i < idle.size(); ++i) {
+        if (idle[i] >= 0 && IsOpen(idle[i])) continue;
+        if (idle[i] >= 0) close(idle[i]);
+        idle[i] =
+            ConnectTo(gate_->address().Text(), absl::StrCat("127.0.1.", i + 1));
+      }
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    for (const int fd : idle) close(fd);
+  });
+  std::this_thread::sleep_for(milliseconds(300));
+  int let_in = 0;
+  const std::string greeting = Request("sfs-from:member");
+  for (int i = 0; i < 50; ++i) {
+    const int member = Connect("127.0.2.1");
+    send(member, greeting.data(), 5, MSG_NOSIGNAL);
+    std::this_thread::sleep_for(milliseconds(10));
+    send(member, greeting.data() + 5, greeting.size() - 5, MSG_NOSIGNAL);
+    let_in += Hear(member, ok_.size()) == ok_ ? 1 : 0;
+  }
+  strangers.request_stop();
+  strangers.join();
+  EXPECT_GT(let_in, 40);
+}
+
 // Nor do they close the connections of those who have joined.
 TEST_F(GateTest, AConnectionOfAMemberStays) {
   Start(GateWay::kDesk);

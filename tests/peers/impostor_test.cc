@@ -182,9 +182,9 @@ class ImpostorTest : public TwoNodes {
     b_ = std::make_unique<Node>(WithTheSecret(b_name_));
     ASSERT_EQ(b_->Start(), absl::OkStatus());
   }
-  // An honest member beside the two.
+  // An honest member beside the two. A does not reach it by its own name.
   void StartC() {
-    members_ = a_name_ + ";" + b_name_ + ";" + c_name_;
+    members_ = a_name_ + ";" + b_name_ + ";" + Loopback(FreePorts(1)[0]);
     c_ = std::make_unique<Node>(WithTheSecret(c_name_));
     ASSERT_EQ(c_->Start(), absl::OkStatus());
   }

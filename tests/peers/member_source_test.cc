@@ -147,6 +147,17 @@ TEST(DnsMembersTest, AResolverThatHangsDelaysNothing) {
   hang->set_value();
 }
 
+TEST(DnsMembersTest, ADaemonWithAddressesOfTwoFamiliesIsOneMember) {
+  const std::vector<std::string> both = {"10.0.0.1", "fd00::1", "10.0.0.2",
+                                         "fd00::2"};
+  EXPECT_THAT(DnsMembers::OfOneFamily(both, "10.0.0.2"),
+              ElementsAre("10.0.0.1", "10.0.0.2"));
+  EXPECT_THAT(DnsMembers::OfOneFamily(both, "fd00::2"),
+              ElementsAre("fd00::1", "fd00::2"));
+  EXPECT_THAT(DnsMembers::OfOneFamily({"fd00::1"}, "10.0.0.2"),
+              ElementsAre("fd00::1"));
+}
+
 TEST(DnsMembersTest, TheSystemKnowsLoopback) {
   EXPECT_THAT(DnsMembers::System("127.0.0.1"), ElementsAre("127.0.0.1"));
   EXPECT_THAT(DnsMembers::System("no-such-host.invalid"), ElementsAre());

@@ -259,6 +259,24 @@ TEST_F(StrangerTest, AConnectionOfASessionIsOpenedOnce) {
   EXPECT_TRUE(IsUnknownSession(Call("Ping", "", joined_.session())));
 }
 
+// Who records a request to join, and sends it again, changes nothing.
+TEST_F(StrangerTest, ARequestToJoinIsUsedOnce) {
+  const Secret secret("a secret of this job");
+  Start(Config(a_name_), WithSecret(b_name_, "a secret of this job"));
+  const Secret key = Join(secret);
+  const std::string body = Names(1).SerializeAsString();
+  const std::string proof = key.Mac(kNamesMethod, {body});
+  EXPECT_EQ(AskNames(body, proof), grpc::StatusCode::OK);
+  const auto member = stub_;
+  Greet(secret);
+  const std::string join = join_.SerializeAsString();
+  EXPECT_EQ(Call("Join", join, "", secret.Mac("join", {join})).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  stub_ = member;
+  EXPECT_EQ(AskNames(body, proof), grpc::StatusCode::OK);
+  EXPECT_TRUE(b_->Logged("the challenge was used before"));
+}
+
 // As a daemon of an earlier version, which knows no greeting.
 TEST_F(StrangerTest, WithoutAGreetingOnlyJoinIsAnswered) {
   Start(Config(a_name_), Config(b_name_));

@@ -424,57 +424,28 @@ TEST_F(PeersTest, AloneNothingIsKept) {
   EXPECT_EQ(nodes_[0]->peers->status().kept_bytes, 0u);
 }
 
-// Keeps what it gets as its service, to welcome others.
-class WelcomeTest : public PeersTest {
- protected:
-  absl::Status Welcome(PeerIdentity theirs) {
-    PeerService* service = nullptr;
-    FakeNetwork network(1);
-    Peers::Parts parts;
-    parts.identity = Ours();
-    parts.make_transport = [&](PeerTransportParts made) {
-      service = made.service;
-      return network.Maker(0)(std::move(made));
-    };
-    source_ = std::make_unique<SourceDir>(tree_.Source());
-    parts.source = source_.get();
-    parts.catalogue =
-        std::make_shared<const Catalogue>(*Scan(*source_, ScanOptions()));
-    parts.share =
-        *BufferPool::Make({.bytes = kMiB})->Open({.name = "", .guarantee = 0});
-    const auto peers = *Peers::Start(std::move(parts));
-    return service->Welcome(theirs);
+// Whoever is alone by now reads from the source what it wanted to ask for.
+TEST_F(PeersTest, AllMembersMayGoWhileRequestsWait) {
+  WriteFiles(24);
+  Start(64 * kMiB);
+  Results results;
+  int id = 0;
+  std::vector<FileRead> reads;
+  for (int pass = 0; pass < 10; ++pass) {
+    for (const auto& [name, content] : content_) {
+      reads.push_back(ReadOf(results, id++, name, 0, content.size()));
+    }
   }
-  static PeerIdentity Ours() {
-    PeerIdentity ours;
-    ours.version = "0.2.0";
-    ours.dataset = 5;
-    ours.files = 100;
-    ours.keys = {{"policy", "lirs"}, {"seed", "0"}};
-    return ours;
+  nodes_[0]->reader->Submit(std::move(reads));
+  network_->Resize(0);
+  results.Wait(static_cast<size_t>(id));
+  id = 0;
+  for (int pass = 0; pass < 10; ++pass) {
+    for (const auto& [name, content] : content_) {
+      ASSERT_EQ(results.status(id), absl::OkStatus());
+      ASSERT_EQ(results.memory(id++).Content(content.size()), content);
+    }
   }
-};
-
-TEST_F(WelcomeTest, SaysWhatDiffers) {
-  EXPECT_EQ(Welcome(Ours()), absl::OkStatus());
-  PeerIdentity other = Ours();
-  other.files = 99;
-  other.dataset = 6;
-  EXPECT_EQ(Welcome(other).message(),
-            "another dataset: 100 files here and 99 there");
-  other = Ours();
-  other.dataset = 6;
-  EXPECT_EQ(Welcome(other).message(),
-            "another dataset: names, sizes or times of its files differ");
-  other = Ours();
-  other.keys[1].second = "3";
-  EXPECT_EQ(Welcome(other).message(), "seed = 0 here and 3 there");
-  other = Ours();
-  other.version = "0.3.0";
-  EXPECT_EQ(Welcome(other).message(), "version 0.2.0 here and 0.3.0 there");
-  other = Ours();
-  other.keys.pop_back();
-  EXPECT_EQ(Welcome(other).message(), "other views");
 }
 
 // It answers whether it is there, so it stays a member.
