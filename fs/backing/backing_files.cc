@@ -110,8 +110,25 @@ absl::StatusOr<std::shared_ptr<BackingFiles::File>> BackingFiles::Add(
   auto file = std::make_shared<File>();
   file->nodeid = nodeid;
   ASSIGN_OR_RETURN(file->fd, parts_.open(nodeid));
+  ASSIGN_OR_RETURN(file->way_in, WayIn());
   ASSIGN_OR_RETURN(file->backing_id, parts_.add(file->fd.get()));
   return file;
+}
+
+absl::StatusOr<std::shared_ptr<const UniqueFd>> BackingFiles::WayIn() {
+  if (way_in_ == nullptr) {
+    ASSIGN_OR_RETURN(UniqueFd fresh, parts_.enter());
+    way_in_ = std::make_shared<const UniqueFd>(std::move(fresh));
+  }
+  return way_in_;
+}
+
+void BackingFiles::LeaveMount() {
+  worker_.Post(
+      [this](const absl::Status& turn) {
+        if (turn.ok()) way_in_.reset();
+      },
+      /*urgent=*/true);
 }
 
 BackingFiles::Opened BackingFiles::Insert(
@@ -181,7 +198,8 @@ std::vector<std::shared_ptr<BackingFiles::File>> BackingFiles::TakeBroken() {
 void BackingFiles::LetWritersGo() {
   for (const std::shared_ptr<File>& file : TakeBroken()) {
     int tries = 0;
-    while (tries < kMostTries && !parts_.cut_off(file->nodeid)) ++tries;
+    const int way_in = file->way_in->get();
+    while (tries < kMostTries && !parts_.cut_off(file->nodeid, way_in)) ++tries;
     if (tries < kMostTries) EndLease(file->fd.get());
   }
 }

@@ -47,10 +47,15 @@ class BackingFiles {
     // Registers a file with the kernel. Returns its id there, from 1.
     std::function<absl::StatusOr<int32_t>(int fd)> add;
     std::function<void(int32_t backing_id)> remove;
-    // Has the kernel look `CutOffName(nodeid)` up. Called without a lock.
-    // Returns false if the kernel may not have done it. Then the writer waits
-    // until the kernel breaks the lease by itself (lease-break-time, 45 s).
-    std::function<bool(uint64_t nodeid)> cut_off;
+    // Opens a way into the mount for `cut_off`. It is kept until the last
+    // backing file is closed that was opened before LeaveMount. An error is no
+    // failure, as of `open`.
+    std::function<absl::StatusOr<UniqueFd>()> enter;
+    // Has the kernel look `CutOffName(nodeid)` up in the root of the mount, to
+    // which `way_in` leads. Called without a lock. Returns false if the kernel
+    // may not have done it. Then the writer waits until the kernel breaks the
+    // lease by itself (lease-break-time, 45 s).
+    std::function<bool(uint64_t nodeid, int way_in)> cut_off;
     size_t most = 1;  // backing files at a time
   };
   explicit BackingFiles(Parts parts);
@@ -78,6 +83,10 @@ class BackingFiles {
   static std::string CutOffName(uint64_t nodeid);
   absl::optional<uint64_t> NodeOfCutOffName(absl::string_view name) const;
 
+  // A mount has come or gone, perhaps this one. A way into it that no file
+  // needs would keep it.
+  void LeaveMount();
+
   // From now on the kernel is told nothing, and the daemon answers all reads.
   void Stop() { worker_.Stop(); }
 
@@ -86,6 +95,7 @@ class BackingFiles {
  private:
   struct File {
     uint64_t nodeid = 0;
+    std::shared_ptr<const UniqueFd> way_in;
     UniqueFd fd;  // has the lease
     int32_t backing_id = 0;
     size_t opens = 0;
@@ -102,6 +112,7 @@ class BackingFiles {
   absl::StatusOr<Opened> OpenLater(uint64_t nodeid, bool wanted);
   absl::optional<Opened> JoinLater(uint64_t nodeid, bool wanted);
   absl::StatusOr<std::shared_ptr<File>> Add(uint64_t nodeid);
+  absl::StatusOr<std::shared_ptr<const UniqueFd>> WayIn();
   Opened Insert(absl::StatusOr<std::shared_ptr<File>> file, uint64_t nodeid)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::shared_ptr<File> Leave(uint64_t nodeid, uint64_t handle);
@@ -111,6 +122,9 @@ class BackingFiles {
   const Parts parts_;
 
   std::atomic<bool> some_cut_off_{false};
+
+  // For the worker's thread. Null if the next backing file is to open one.
+  std::shared_ptr<const UniqueFd> way_in_;
 
   mutable Mutex mu_;
   uint64_t last_handle_ ABSL_GUARDED_BY(mu_) = 0;

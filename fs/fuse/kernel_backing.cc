@@ -80,21 +80,25 @@ BackingFiles* KernelBacking::Begin(std::shared_ptr<const Catalogue> catalogue) {
   files.remove = [device = parts_.device](int32_t id) {
     RemoveBackingFile(device, id);
   };
-  files.cut_off = [this, catalogue](uint64_t nodeid) {
-    return CutOff(*catalogue, nodeid);
+  files.enter = [mount = parts_.mount] { return mount->Enter(); };
+  files.cut_off = [this, catalogue](uint64_t nodeid, int way_in) {
+    return CutOff(*catalogue, nodeid, way_in);
   };
   files_ = std::make_unique<BackingFiles>(std::move(files));
-  if (!bell_->Start([this] { files_->LetWritersGo(); })) return nullptr;
+  LeaseBell::Calls calls;
+  calls.writer_waits = [this] { files_->LetWritersGo(); };
+  calls.mounts_changed = [this] { files_->LeaveMount(); };
+  if (!bell_->Start(std::move(calls))) return nullptr;
   return files_.get();
 }
 
-bool KernelBacking::CutOff(const Catalogue& catalogue, uint64_t nodeid) {
+bool KernelBacking::CutOff(const Catalogue& catalogue, uint64_t nodeid,
+                           int way_in) {
   Log(LogLevel::kWarning,
       absl::StrCat(catalogue.path(Filesystem::FileOf(nodeid)),
                    ": somebody opened it for writing in the source; who has it "
                    "open in the mount gets errors from now on"));
-  return parts_.lister->LookUp(
-      absl::StrCat(parts_.mountpoint, "/", BackingFiles::CutOffName(nodeid)));
+  return parts_.lister->LookUp(way_in, BackingFiles::CutOffName(nodeid));
 }
 
 void KernelBacking::Stop() {

@@ -4,7 +4,6 @@
 #define SHUFFLEFS_FS_FUSE_KERNEL_BACKING_H_
 
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,6 +11,7 @@
 #include "core/source/source_dir.h"
 #include "fs/backing/backed_source.h"
 #include "fs/backing/backing_files.h"
+#include "fs/backing/own_mount.h"
 #include "fs/backing/write_lease.h"
 #include "fs/kernel_cache/mount_lister.h"
 
@@ -22,8 +22,8 @@ class KernelBacking {
   struct Parts {
     int device = -1;                    // of /dev/fuse; outlives Stop
     const SourceDir* source = nullptr;  // used by Make
+    const OwnMount* mount = nullptr;    // outlives the object
     MountLister* lister = nullptr;      // outlives the object
-    std::string mountpoint;
   };
   // The message of an error says in one clause why the kernel cannot.
   static absl::StatusOr<std::unique_ptr<KernelBacking>> Make(
@@ -38,7 +38,7 @@ class KernelBacking {
  private:
   KernelBacking(const Parts& parts, std::unique_ptr<BackedSource> source,
                 std::unique_ptr<LeaseBell> bell);
-  bool CutOff(const Catalogue& catalogue, uint64_t nodeid);
+  bool CutOff(const Catalogue& catalogue, uint64_t nodeid, int way_in);
 
   const Parts parts_;
   const std::unique_ptr<BackedSource> source_;

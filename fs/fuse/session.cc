@@ -19,10 +19,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "fs/backing/own_mount.h"
 #include "fs/fuse/fuse_ops.h"
 #include "fs/fuse/kernel_backing.h"
 #include "fs/fuse/mount_point.h"
@@ -127,6 +129,7 @@ class FuseSession : public Session {
   const Options options_;
   FuseContext context_;
   fuse_session* session_ = nullptr;
+  absl::optional<OwnMount> mount_;
   std::unique_ptr<RequestLoop> loop_;
 
   // Self-synchronised.
@@ -175,6 +178,7 @@ absl::Status FuseSession::Start() {
         absl::StrCat("cannot mount at ", options_.mountpoint,
                      "; shufflectl doctor says what is missing"));
   }
+  mount_.emplace(options_.mountpoint);
   LeaseBell::BlockSignal();
   fuse_custom_io io = {};
   io.read = ReadMessage;
@@ -240,8 +244,8 @@ std::string FuseSession::PrepareBacking() {
   KernelBacking::Parts parts;
   parts.device = fuse_session_fd(session_);
   parts.source = options_.backed;
+  parts.mount = &*mount_;
   parts.lister = options_.lister;
-  parts.mountpoint = options_.mountpoint;
   // Without the lock: it may wait for the source, and the end must not.
   absl::StatusOr<std::unique_ptr<KernelBacking>> made =
       KernelBacking::Make(parts);
