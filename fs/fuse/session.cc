@@ -142,9 +142,6 @@ class FuseSession : public Session {
   bool backing_ended_ ABSL_GUARDED_BY(backing_mu_) = false;
   std::unique_ptr<KernelBacking> backing_ ABSL_GUARDED_BY(backing_mu_);
 
-  Mutex device_mu_;  // taken last
-  bool device_open_ ABSL_GUARDED_BY(device_mu_) = true;
-
   // Held over a pass of pins, which other requests must answer.
   Mutex pin_mu_;
 
@@ -214,11 +211,7 @@ absl::Status FuseSession::Run() {
     changed_.SignalAll();
   }
   EndBacking();
-  {
-    // Closed below; its number may then belong to another file.
-    MutexLock lock(device_mu_);
-    device_open_ = false;
-  }
+  context_.init.End();
   if (!unmounts_.exchange(true)) fuse_session_unmount(session_);
   fuse_remove_signal_handlers(session_);
   return result;
@@ -300,10 +293,11 @@ void FuseSession::NamesDoubted() {
   KeepPagesSoon();
   DentryWarmer& warmer = context_.filesystem->warmer();
   warmer.Switch([this] {
-    const NotifyHeader header;
-    MutexLock lock(device_mu_);
-    if (!device_open_) return;
-    if (write(fuse_session_fd(session_), &header, sizeof(header)) < 0) {
+    NotifyHeader header;
+    const iovec piece{&header, sizeof(header)};
+    const ssize_t written =
+        context_.init.Write(fuse_session_fd(session_), &piece, 1);
+    if (written < 0 && errno != ENODEV) {  // the mount has ended
       Log(LogLevel::kError, absl::StrCat("epoch switch: the kernel refused: ",
                                          ErrnoStatus(errno, "").message()));
     }
