@@ -261,7 +261,8 @@ bool Filesystem::OpensAreUnseen() const {
 absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
                                            int32_t pid) {
   const Node node = UnpackNode(nodeid);
-  if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  if (writes || (flags & O_TRUNC) != 0) {
     RETURN_IF_ERROR(control_dir_.CheckWritable(node));
   }
   if (node.kind == NodeKind::kPassThrough) {
@@ -286,8 +287,9 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
       return OpenReply{.stale = true};
     }
   }
-  OpenReply reply{.keep_cache = node.kind != NodeKind::kPassThrough &&
-                                !IsReadAgain(node)};
+  OpenReply reply{
+      .keep_cache = node.kind != NodeKind::kPassThrough && !IsReadAgain(node),
+      .writes = writes};
   reply.reads = ReadsOf(node);
   if (reply.reads != ReadBy::kDaemon) {
     reply.bytes = known->catalogue().file_size(EntryId(node.id));
@@ -428,7 +430,7 @@ void Filesystem::Release(uint64_t nodeid) {
   if (provider != nullptr) provider->Close(EntryId(node.id));
 }
 
-absl::Status Filesystem::Write(uint64_t nodeid, absl::string_view text) {
+absl::Status Filesystem::Write(uint64_t nodeid, const WrittenText& text) {
   return control_dir_.Write(UnpackNode(nodeid), text);
 }
 

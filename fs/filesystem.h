@@ -130,7 +130,7 @@ class Filesystem {
   }
   // A descriptor of a file was closed.
   void Release(uint64_t nodeid);
-  absl::Status Write(uint64_t nodeid, absl::string_view text);
+  absl::Status Write(uint64_t nodeid, const WrittenText& text);
   absl::StatusOr<std::string> GetXattr(uint64_t nodeid, absl::string_view name);
   absl::StatusOr<struct statvfs> StatFs() { return room_.Get(asker_); }
 

@@ -260,7 +260,7 @@ absl::Status ControlDir::CheckWritable(Node node) const {
   return ErrnoStatus(EROFS, "the source is never written");
 }
 
-absl::Status ControlDir::Write(Node node, absl::string_view text) {
+absl::Status ControlDir::Write(Node node, const WrittenText& text) {
   RETURN_IF_ERROR(CheckWritable(node));
   ControlFile file;
   int view;

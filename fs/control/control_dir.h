@@ -55,9 +55,10 @@ class ControlDir {
 
   absl::StatusOr<size_t> Read(Node node, uint64_t offset,
                               absl::Span<char> out) const;
-  // One write is one set of lines, whatever its offset. EINVAL: a bad line, and
-  // nothing changed. EROFS: the file takes no writes.
-  absl::Status Write(Node node, absl::string_view text);
+  // One write is one set of lines, whatever its offset. EINVAL: a bad line, or
+  // it may be a piece of a write; nothing changed. EROFS: the file takes no
+  // writes.
+  absl::Status Write(Node node, const WrittenText& text);
   // EROFS unless `node` is a file that takes writes.
   absl::Status CheckWritable(Node node) const;
   void Forget(Node node, uint64_t count);

@@ -30,13 +30,19 @@ constexpr ControlFileInfo kFiles[] = {
 };
 
 // A kernel splits a write that is larger than one request, which holds at least
-// 128 KiB. So larger writes are refused at their first piece, and no piece is
-// ever taken for the whole.
+// 128 KiB. So larger writes are refused at their first piece, as are those that
+// are cut at the end of a page. No piece is ever taken for the whole.
 constexpr size_t kMostWritten = size_t{64} << 10;
 
 absl::Status TooMuch() {
   return absl::InvalidArgumentError(absl::StrCat(
       "more than ", kMostWritten, " bytes in one write; nothing was changed"));
+}
+
+absl::Status MayBeCut() {
+  return absl::InvalidArgumentError(
+      "the kernel may have cut this write, which does not begin at the "
+      "beginning of the file; nothing was changed: open the file anew");
 }
 
 absl::StatusOr<View::Prepared> Prepare(View& view,
@@ -198,7 +204,8 @@ std::string ControlFiles::RenderStatus(int view) const {
 }
 
 absl::Status ControlFiles::Write(ControlFile file, int view,
-                                 absl::string_view text) {
+                                 const WrittenText& written) {
+  const absl::string_view text = written.text;
   MutexLock one_at_a_time(write_mu_);
   const std::vector<View*> views = Meant(view);
   TakeReports(views);
@@ -207,6 +214,8 @@ absl::Status ControlFiles::Write(ControlFile file, int view,
     done = NotReady();
   } else if (text.size() > kMostWritten) {
     done = TooMuch();
+  } else if (written.may_be_cut()) {
+    done = MayBeCut();
   } else if (file == ControlFile::kControl) {
     done = WriteControl(views, text);
   } else if (views.size() == 1) {

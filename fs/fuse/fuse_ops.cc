@@ -189,10 +189,13 @@ void Release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   fuse_reply_err(req, 0);
 }
 
-void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size, off_t,
-           fuse_file_info*) {
+void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size,
+           off_t offset, fuse_file_info* info) {
   Context(req).let_others_serve();  // the write may wait for another one
-  const absl::Status done = Fs(req).Write(ino, absl::string_view(data, size));
+  const WrittenText text{absl::string_view(data, size),
+                         static_cast<uint64_t>(offset),
+                         info->fh == kWritesDirectly};
+  const absl::Status done = Fs(req).Write(ino, text);
   if (!done.ok()) {
     Context(req).write_refused(ino);
     return ReplyError(req, "write", done);

@@ -70,6 +70,10 @@ bool ReplyOpen(fuse_req_t req, const absl::StatusOr<OpenReply>& reply,
   fuse_file_info info = {};
   info.keep_cache = reply->keep_cache;
   info.noflush = 1;
+  if (reply->writes) {
+    info.direct_io = 1;
+    info.fh = kWritesDirectly;
+  }
   return fuse_reply_open(req, &info) == 0;
 }
 
