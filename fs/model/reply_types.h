@@ -15,6 +15,12 @@
 
 namespace shufflefs {
 
+// Who makes a request. The pid is 0 if the daemon cannot see the process.
+struct Caller {
+  pid_t pid = 0;
+  uid_t uid = 0;
+};
+
 // An inode found by name, and how long the kernel may cache it.
 struct NodeReply {
   uint64_t nodeid = 0;
