@@ -51,6 +51,15 @@ absl::StatusOr<View::Prepared> Prepare(View& view,
                      [&] { return view.Prepare(request); });
 }
 
+// Before the first is installed, so that none is if one cannot be.
+absl::Status CheckInstalls(const std::vector<View*>& views,
+                           const std::vector<View::Prepared>& prepared) {
+  for (size_t i = 0; i < views.size(); ++i) {
+    RETURN_IF_ERROR(views[i]->CheckInstall(prepared[i]));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NotReady() {
   return ErrnoStatus(EAGAIN, "the catalogue is still being made");
 }
@@ -270,6 +279,7 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
     ASSIGN_OR_RETURN(View::Prepared each, Prepare(*views[i], requests[i]));
     prepared.push_back(std::move(each));
   }
+  RETURN_IF_ERROR(CheckInstalls(views, prepared));
   asks_others_ = true;
   absl::Status others;
   for (size_t i = 0; i < views.size() && others.ok(); ++i) {
@@ -336,6 +346,7 @@ absl::Status ControlFiles::InstallSwitch(View& view, View::Prepared prepared,
     }
     std::vector<View::Prepared> all;
     all.push_back(std::move(prepared));
+    RETURN_IF_ERROR(CheckInstalls({&view}, all));
     const absl::Status installed = InstallAll({&view}, std::move(all));
     if (!installed.ok()) {
       TellWritten();
