@@ -198,6 +198,7 @@ std::vector<std::shared_ptr<BackingFiles::File>> BackingFiles::TakeBroken() {
 void BackingFiles::LetWritersGo() {
   for (const std::shared_ptr<File>& file : TakeBroken()) {
     int tries = 0;
+    parts_.tell(file->nodeid);
     const int way_in = file->way_in->get();
     while (tries < kMostTries && !parts_.cut_off(file->nodeid, way_in)) ++tries;
     if (tries < kMostTries) EndLease(file->fd.get());

@@ -51,6 +51,9 @@ class BackingFiles {
     // backing file is closed that was opened before LeaveMount. An error is no
     // failure, as of `open`.
     std::function<absl::StatusOr<UniqueFd>()> enter;
+    // The readers of a node are about to be cut off. Called without a lock,
+    // once.
+    std::function<void(uint64_t nodeid)> tell;
     // Has the kernel look `CutOffName(nodeid)` up in the root of the mount, to
     // which `way_in` leads. Called without a lock. Returns false if the kernel
     // may not have done it. Then the writer waits until the kernel breaks the

@@ -3,6 +3,7 @@
 #ifndef SHUFFLEFS_FS_FUSE_KERNEL_BACKING_H_
 #define SHUFFLEFS_FS_FUSE_KERNEL_BACKING_H_
 
+#include <atomic>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -29,8 +30,8 @@ class KernelBacking {
   static absl::StatusOr<std::unique_ptr<KernelBacking>> Make(
       const Parts& parts);
 
-  // `catalogue` is what the mount shows. Returns null if the system gives no
-  // thread. Call it once. The result lives as long as this object.
+  // `catalogue` is what the mount shows. Call it once. The result lives as long
+  // as this object.
   BackingFiles* Begin(std::shared_ptr<const Catalogue> catalogue);
   // The device is not used any more. May wait for the source.
   void Stop();
@@ -38,12 +39,11 @@ class KernelBacking {
  private:
   KernelBacking(const Parts& parts, std::unique_ptr<BackedSource> source,
                 std::unique_ptr<LeaseBell> bell);
-  bool CutOff(const Catalogue& catalogue, uint64_t nodeid, int way_in);
-
   const Parts parts_;
   const std::unique_ptr<BackedSource> source_;
-  std::unique_ptr<BackingFiles> files_;  // null before Begin
-  std::unique_ptr<LeaseBell> bell_;      // last member: it uses the others
+  std::unique_ptr<BackingFiles> files_;        // null before Begin
+  std::atomic<BackingFiles*> begun_{nullptr};  // the same, for the bell
+  std::unique_ptr<LeaseBell> bell_;  // last member: it uses the others
 };
 
 }  // namespace shufflefs

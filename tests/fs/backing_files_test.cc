@@ -68,6 +68,7 @@ class BackingFilesTest : public testing::Test {
       way_in_ = open("/", O_PATH | O_CLOEXEC);
       return UniqueFd(way_in_);
     };
+    parts.tell = [this](uint64_t) { ++told_; };
     parts.cut_off = [this](uint64_t nodeid, int way_in) {
       EXPECT_GE(fcntl(way_in, F_GETFD), 0);
       EXPECT_EQ(files_->NodeOfCutOffName(BackingFiles::CutOffName(nodeid)),
@@ -124,6 +125,7 @@ class BackingFilesTest : public testing::Test {
   std::atomic<int> source_opens_{0};
   std::atomic<bool> no_way_in_{false};
   std::atomic<int> ways_in_{0};
+  std::atomic<int> told_{0};
   std::atomic<int> way_in_{-1};  // the last
   std::atomic<bool> lost_{false};
   std::atomic<int> checks_{0};
@@ -267,7 +269,8 @@ TEST_F(BackingFilesTest, AWriterGoesOnWaitingIfReadersMayNotBeCutOff) {
   ASSERT_TRUE((*bell)->Start(Calls()));
   const BackingFiles::Opened opened = Open(7);
   BeginToWrite([&](pid_t writer) {
-    while (CutOff().empty()) std::this_thread::yield();
+    while (CutOff().size() < 2) std::this_thread::yield();
+    EXPECT_EQ(told_, 1);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_EQ(waitpid(writer, nullptr, WNOHANG), 0);
     files_->Close(7, opened.handle);  // the last reader
