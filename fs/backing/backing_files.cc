@@ -62,6 +62,7 @@ absl::StatusOr<BackingFiles::Opened> BackingFiles::Checked(
 absl::optional<BackingFiles::Opened> BackingFiles::OpenNow(uint64_t nodeid,
                                                            bool wanted) {
   if (absl::optional<Opened> opened = Join(nodeid)) return opened;
+  if (IsOldInode(nodeid)) return Opened{.stale = true};
   // What the worker decides for an earlier open holds for this one, too.
   if (awaited_.contains(nodeid) || (wanted && MayAdd(nodeid))) {
     return absl::nullopt;
@@ -76,6 +77,13 @@ absl::optional<BackingFiles::Opened> BackingFiles::Join(uint64_t nodeid) {
   File& file = *files_.at(found->second);
   ++file.opens;
   return Opened{file.backing_id, found->second};
+}
+
+// The kernel would fail a descriptor of it, because its reads are not the
+// daemon's.
+bool BackingFiles::IsOldInode(uint64_t nodeid) const {
+  const auto cut = cut_off_.find(nodeid);
+  return cut != cut_off_.end() && !cut->second;
 }
 
 bool BackingFiles::MayAdd(uint64_t nodeid) const {
@@ -101,6 +109,7 @@ absl::optional<BackingFiles::Opened> BackingFiles::JoinLater(uint64_t nodeid,
   if (!opened && wanted && MayAdd(nodeid)) return absl::nullopt;
   CountDown(awaited_, nodeid);
   if (opened) return opened;
+  if (IsOldInode(nodeid)) return Opened{.stale = true};
   ++plain_[nodeid];
   return Opened{};
 }
@@ -188,7 +197,7 @@ std::vector<std::shared_ptr<BackingFiles::File>> BackingFiles::TakeBroken() {
     if (file->is_cut_off || !IsLeaseBroken(file->fd.get())) continue;
     file->is_cut_off = true;
     broken.push_back(file);
-    cut_off_.insert(file->nodeid);
+    cut_off_.emplace(file->nodeid, false);
     handles_.erase(file->nodeid);
   }
   if (!broken.empty()) some_cut_off_ = true;
@@ -209,6 +218,15 @@ bool BackingFiles::IsCutOff(uint64_t nodeid) const {
   if (!some_cut_off_) return false;
   MutexLock lock(mu_);
   return cut_off_.contains(nodeid);
+}
+
+bool BackingFiles::TellsNewInode(uint64_t nodeid) {
+  if (!some_cut_off_) return false;
+  MutexLock lock(mu_);
+  const auto found = cut_off_.find(nodeid);
+  if (found == cut_off_.end()) return false;
+  found->second = true;
+  return true;
 }
 
 std::string BackingFiles::CutOffName(uint64_t nodeid) {

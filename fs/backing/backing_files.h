@@ -22,7 +22,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -69,10 +68,14 @@ class BackingFiles {
   struct Opened {
     int32_t backing_id = 0;  // 0: the daemon answers reads
     uint64_t handle = 0;
+    // Nothing was opened: the kernel still has the old inode of a node whose
+    // readers are being cut off. It must look the name up again.
+    bool stale = false;
   };
   // A descriptor of `nodeid` is being opened. `wanted`: the kernel is to read
   // the file if it may. `done` is called once, now or on another thread. With
-  // an error of `check`: then nothing was opened. Close undoes each other call.
+  // an error of `check`, or if the node is stale, nothing was opened. Close
+  // undoes each other call.
   using Done = std::function<void(const absl::StatusOr<Opened>&)>;
   void Open(uint64_t nodeid, bool wanted, Done done);
   // Does nothing if the node was not opened.
@@ -82,6 +85,8 @@ class BackingFiles {
   void LetWritersGo();
   // Returns whether the kernel must take the node for a new inode from now on.
   bool IsCutOff(uint64_t nodeid) const;
+  // The same, for a reply that tells the kernel so.
+  bool TellsNewInode(uint64_t nodeid);
   // The hidden name of a node whose readers are cut off, and the reverse.
   static std::string CutOffName(uint64_t nodeid);
   absl::optional<uint64_t> NodeOfCutOffName(absl::string_view name) const;
@@ -110,6 +115,7 @@ class BackingFiles {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::optional<Opened> Join(uint64_t nodeid)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsOldInode(uint64_t nodeid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool MayAdd(uint64_t nodeid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // On the worker's thread.
   absl::StatusOr<Opened> OpenLater(uint64_t nodeid, bool wanted);
@@ -139,7 +145,8 @@ class BackingFiles {
   absl::flat_hash_map<uint64_t, size_t> plain_ ABSL_GUARDED_BY(mu_);
   // Opens that the worker has yet to answer, by node.
   absl::flat_hash_map<uint64_t, size_t> awaited_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_set<uint64_t> cut_off_ ABSL_GUARDED_BY(mu_);
+  // And whether the kernel was told of the new inode.
+  absl::flat_hash_map<uint64_t, bool> cut_off_ ABSL_GUARDED_BY(mu_);
 
   Worker worker_;  // last member: it uses the others
 };

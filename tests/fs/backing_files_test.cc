@@ -298,6 +298,27 @@ TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
   (*bell)->Stop();
 }
 
+// Until then the kernel would fail a descriptor that the daemon reads.
+TEST_F(BackingFilesTest, OpensAreStaleUntilTheKernelKnowsTheNewInode) {
+  Make();
+  comes_through_ = false;
+  auto bell = LeaseBell::Make();
+  ASSERT_TRUE(bell.ok());
+  ASSERT_TRUE((*bell)->Start(Calls()));
+  const BackingFiles::Opened opened = Open(7);
+  EXPECT_FALSE(files_->TellsNewInode(7));
+  BeginToWrite([&](pid_t) {
+    while (CutOff().empty()) std::this_thread::yield();
+    EXPECT_TRUE(Open(7).stale);
+    EXPECT_FALSE(Open(8).stale);
+    EXPECT_TRUE(files_->TellsNewInode(7));
+    const BackingFiles::Opened fresh = Open(7);
+    EXPECT_FALSE(fresh.stale);
+    EXPECT_EQ(fresh.backing_id, 0);
+    files_->Close(7, opened.handle);  // the last reader
+  });
+}
+
 TEST_F(BackingFilesTest, AClosedFileHoldsUpNoWriter) {
   Make();
   files_->Close(7, Open(7).handle);
