@@ -107,12 +107,13 @@ absl::StatusOr<Node> Filesystem::Translate(Node node) {
 
 absl::StatusOr<NodeReply> Filesystem::Lookup(uint64_t parent,
                                              absl::string_view name,
-                                             pid_t pid) {
+                                             Caller caller) {
+  const pid_t pid = caller.pid;
   Node node = UnpackNode(parent);
   const bool at_root = node == Node{};
   if (at_root && name == kControlName) return control_dir_.Root();
   if (node.kind == NodeKind::kControlDir) {
-    return control_dir_.Lookup(node, name);
+    return control_dir_.Lookup(node, name, caller.uid);
   }
   if (at_root) {
     if (const absl::optional<Node> pin = pinner_.Lookup(name)) {
@@ -228,7 +229,7 @@ absl::StatusOr<std::string> Filesystem::ReadLink(uint64_t nodeid) {
 }
 
 absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
-                                                               int32_t pid) {
+                                                               Caller caller) {
   Node node = UnpackNode(nodeid);
   if (node.kind == NodeKind::kControlDir) return control_dir_.OpenDir(node);
   if (node.kind == NodeKind::kPinDir) return pinner_.List(node);
@@ -241,12 +242,16 @@ absl::StatusOr<std::unique_ptr<DirHandle>> Filesystem::OpenDir(uint64_t nodeid,
   }
   Tree* tree = tree_.load(std::memory_order_acquire);
   if (tree != nullptr && node.kind != NodeKind::kPassThrough) {
-    const bool primes = warmer_.IsPriming(pid);
+    const bool primes = warmer_.IsPriming(caller.pid);
     View* view = node.kind == NodeKind::kLiveDir && !primes
                      ? served()->view_of(DirId(node.id))
                      : nullptr;
     if (view != nullptr) view->NoteListing(MonotonicNow());
-    return tree->OpenDir(node, primes);
+    if (node.kind == NodeKind::kLiveDir) return tree->OpenDir(node, primes);
+    ASSIGN_OR_RETURN(auto part, control_dir_.HoldEpoch(caller.uid));
+    ASSIGN_OR_RETURN(auto dir, tree->OpenDir(node, primes));
+    dir->Hold(std::move(part));
+    return dir;
   }
   return pass_.List(node.kind == NodeKind::kPassThrough ? node.id : 0);
 }
@@ -261,7 +266,8 @@ bool Filesystem::OpensAreUnseen() const {
 absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
                                            int32_t pid) {
   const Node node = UnpackNode(nodeid);
-  if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  if (writes || (flags & O_TRUNC) != 0) {
     RETURN_IF_ERROR(control_dir_.CheckWritable(node));
   }
   if (node.kind == NodeKind::kPassThrough) {
@@ -286,8 +292,9 @@ absl::StatusOr<OpenReply> Filesystem::Open(uint64_t nodeid, int flags,
       return OpenReply{.stale = true};
     }
   }
-  OpenReply reply{.keep_cache = node.kind != NodeKind::kPassThrough &&
-                                !IsReadAgain(node)};
+  OpenReply reply{
+      .keep_cache = node.kind != NodeKind::kPassThrough && !IsReadAgain(node),
+      .writes = writes};
   reply.reads = ReadsOf(node);
   if (reply.reads != ReadBy::kDaemon) {
     reply.bytes = known->catalogue().file_size(EntryId(node.id));
@@ -428,7 +435,7 @@ void Filesystem::Release(uint64_t nodeid) {
   if (provider != nullptr) provider->Close(EntryId(node.id));
 }
 
-absl::Status Filesystem::Write(uint64_t nodeid, absl::string_view text) {
+absl::Status Filesystem::Write(uint64_t nodeid, const WrittenText& text) {
   return control_dir_.Write(UnpackNode(nodeid), text);
 }
 

@@ -92,7 +92,7 @@ class Filesystem {
   FilesRead SettleAndAskWhatWasRead();
 
   absl::StatusOr<NodeReply> Lookup(uint64_t parent, absl::string_view name,
-                                   pid_t pid);
+                                   Caller caller);
   void Forget(uint64_t nodeid, uint64_t count);
   absl::StatusOr<NodeReply> GetAttributes(uint64_t nodeid);
   // Truncating a control file is allowed and changes nothing. Everything else
@@ -100,7 +100,7 @@ class Filesystem {
   absl::StatusOr<NodeReply> SetAttributes(uint64_t nodeid, bool only_size);
   absl::StatusOr<std::string> ReadLink(uint64_t nodeid);
   absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(uint64_t nodeid,
-                                                     int32_t pid);
+                                                     Caller caller);
   // `pid`: the opening thread, 0 if hidden.
   absl::StatusOr<OpenReply> Open(uint64_t nodeid, int flags, int32_t pid);
   // For reads that ServingProvider does not answer. Empty: the bytes are not in
@@ -130,7 +130,7 @@ class Filesystem {
   }
   // A descriptor of a file was closed.
   void Release(uint64_t nodeid);
-  absl::Status Write(uint64_t nodeid, absl::string_view text);
+  absl::Status Write(uint64_t nodeid, const WrittenText& text);
   absl::StatusOr<std::string> GetXattr(uint64_t nodeid, absl::string_view name);
   absl::StatusOr<struct statvfs> StatFs() { return room_.Get(asker_); }
 

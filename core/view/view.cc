@@ -11,6 +11,14 @@
 #include "core/view/opens_seen.h"
 
 namespace shufflefs {
+namespace {
+
+absl::Status NoEpochZero() {
+  return absl::UnavailableError(
+      "on several nodes epochs only advance: epoch = 0 is not possible");
+}
+
+}  // namespace
 
 View::View(Parts parts)
     : id_(parts.id),
@@ -54,6 +62,10 @@ bool View::PrepareReports() {
   suits_reports_ =
       CheckOpens(*setup(), sees_opens_, true).ok() &&
       CheckOpens(controller_.wanted_setup(), sees_opens_, true).ok();
+  const std::shared_ptr<const ViewSetup> next = checked_.lock();
+  if (next != nullptr && !CheckOpens(*next, sees_opens_, true).ok()) {
+    suits_reports_ = false;
+  }
   return suits_reports_;
 }
 
@@ -226,16 +238,24 @@ absl::Status View::SwitchOthers(const ControlRequest& request) {
   return group_->Switch(request.settings);
 }
 
+absl::Status View::CheckInstall(const Prepared& prepared) {
+  MutexLock lock(mu_);
+  if (controller_.grouped() && prepared.request.set_epoch == Epoch(0)) {
+    return NoEpochZero();
+  }
+  if (prepared.setup == nullptr) return absl::OkStatus();
+  // Since it was prepared, the kernel may have begun to report opens.
+  RETURN_IF_ERROR(CheckOpens(*prepared.setup, sees_opens_, suits_reports_));
+  checked_ = prepared.setup;
+  return absl::OkStatus();
+}
+
 absl::Status View::Install(Prepared prepared) {
   const ControlRequest& request = prepared.request;
   EpochController::Effects effects;
   bool asks_group = false;
   {
     MutexLock lock(mu_);
-    // Since it was prepared, the kernel may have begun to report opens.
-    if (prepared.setup != nullptr) {
-      RETURN_IF_ERROR(CheckOpens(*prepared.setup, sees_opens_, suits_reports_));
-    }
     asks_group = controller_.grouped() &&
                  (request.next_epoch || request.set_epoch.has_value());
     effects = controller_.Install(std::move(prepared.setup), request);
@@ -243,10 +263,7 @@ absl::Status View::Install(Prepared prepared) {
   Tell(effects);
   if (!asks_group) return absl::OkStatus();
   const uint64_t epoch = request.set_epoch.value_or(Epoch(0)).value();
-  if (epoch == 0 && request.set_epoch) {
-    return absl::UnavailableError(
-        "on several nodes epochs only advance: epoch = 0 is not possible");
-  }
+  if (epoch == 0 && request.set_epoch) return NoEpochZero();
   return group_->Signal(epoch);
 }
 

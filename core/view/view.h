@@ -165,8 +165,13 @@ class View : private GroupedView {
     ControlRequest request;
   };
   absl::StatusOr<Prepared> Prepare(const ControlRequest& request);
-  // In a group, a request that moves the epoch blocks until all nodes follow.
-  // Unavailable says who does not; then the epoch goes on.
+  // Before anything is changed: returns why Install cannot let it take effect.
+  // If it is OK, nothing that begins before `prepared` is gone keeps Install
+  // from that.
+  absl::Status CheckInstall(const Prepared& prepared);
+  // REQUIRES: CheckInstall returned OK. In a group, a request that moves the
+  // epoch blocks until all nodes follow. Unavailable says who does not; then
+  // the epoch goes on.
   absl::Status Install(Prepared prepared);
   // Before Install, if other nodes share the view: has them take over the keys
   // of `request`. Blocks as EpochGroup::Switch does, and has its errors.
@@ -256,6 +261,8 @@ class View : private GroupedView {
 
   mutable Mutex mu_;
   EpochController controller_ ABSL_GUARDED_BY(mu_);
+  // What is about to be installed.
+  std::weak_ptr<const ViewSetup> checked_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

@@ -62,6 +62,7 @@ absl::StatusOr<BackingFiles::Opened> BackingFiles::Checked(
 absl::optional<BackingFiles::Opened> BackingFiles::OpenNow(uint64_t nodeid,
                                                            bool wanted) {
   if (absl::optional<Opened> opened = Join(nodeid)) return opened;
+  if (IsOldInode(nodeid)) return Opened{.stale = true};
   // What the worker decides for an earlier open holds for this one, too.
   if (awaited_.contains(nodeid) || (wanted && MayAdd(nodeid))) {
     return absl::nullopt;
@@ -76,6 +77,13 @@ absl::optional<BackingFiles::Opened> BackingFiles::Join(uint64_t nodeid) {
   File& file = *files_.at(found->second);
   ++file.opens;
   return Opened{file.backing_id, found->second};
+}
+
+// The kernel would fail a descriptor of it, because its reads are not the
+// daemon's.
+bool BackingFiles::IsOldInode(uint64_t nodeid) const {
+  const auto cut = cut_off_.find(nodeid);
+  return cut != cut_off_.end() && !cut->second;
 }
 
 bool BackingFiles::MayAdd(uint64_t nodeid) const {
@@ -101,6 +109,7 @@ absl::optional<BackingFiles::Opened> BackingFiles::JoinLater(uint64_t nodeid,
   if (!opened && wanted && MayAdd(nodeid)) return absl::nullopt;
   CountDown(awaited_, nodeid);
   if (opened) return opened;
+  if (IsOldInode(nodeid)) return Opened{.stale = true};
   ++plain_[nodeid];
   return Opened{};
 }
@@ -110,8 +119,25 @@ absl::StatusOr<std::shared_ptr<BackingFiles::File>> BackingFiles::Add(
   auto file = std::make_shared<File>();
   file->nodeid = nodeid;
   ASSIGN_OR_RETURN(file->fd, parts_.open(nodeid));
+  ASSIGN_OR_RETURN(file->way_in, WayIn());
   ASSIGN_OR_RETURN(file->backing_id, parts_.add(file->fd.get()));
   return file;
+}
+
+absl::StatusOr<std::shared_ptr<const UniqueFd>> BackingFiles::WayIn() {
+  if (way_in_ == nullptr) {
+    ASSIGN_OR_RETURN(UniqueFd fresh, parts_.enter());
+    way_in_ = std::make_shared<const UniqueFd>(std::move(fresh));
+  }
+  return way_in_;
+}
+
+void BackingFiles::LeaveMount() {
+  worker_.Post(
+      [this](const absl::Status& turn) {
+        if (turn.ok()) way_in_.reset();
+      },
+      /*urgent=*/true);
 }
 
 BackingFiles::Opened BackingFiles::Insert(
@@ -171,7 +197,7 @@ std::vector<std::shared_ptr<BackingFiles::File>> BackingFiles::TakeBroken() {
     if (file->is_cut_off || !IsLeaseBroken(file->fd.get())) continue;
     file->is_cut_off = true;
     broken.push_back(file);
-    cut_off_.insert(file->nodeid);
+    cut_off_.emplace(file->nodeid, false);
     handles_.erase(file->nodeid);
   }
   if (!broken.empty()) some_cut_off_ = true;
@@ -181,7 +207,9 @@ std::vector<std::shared_ptr<BackingFiles::File>> BackingFiles::TakeBroken() {
 void BackingFiles::LetWritersGo() {
   for (const std::shared_ptr<File>& file : TakeBroken()) {
     int tries = 0;
-    while (tries < kMostTries && !parts_.cut_off(file->nodeid)) ++tries;
+    parts_.tell(file->nodeid);
+    const int way_in = file->way_in->get();
+    while (tries < kMostTries && !parts_.cut_off(file->nodeid, way_in)) ++tries;
     if (tries < kMostTries) EndLease(file->fd.get());
   }
 }
@@ -190,6 +218,15 @@ bool BackingFiles::IsCutOff(uint64_t nodeid) const {
   if (!some_cut_off_) return false;
   MutexLock lock(mu_);
   return cut_off_.contains(nodeid);
+}
+
+bool BackingFiles::TellsNewInode(uint64_t nodeid) {
+  if (!some_cut_off_) return false;
+  MutexLock lock(mu_);
+  const auto found = cut_off_.find(nodeid);
+  if (found == cut_off_.end()) return false;
+  found->second = true;
+  return true;
 }
 
 std::string BackingFiles::CutOffName(uint64_t nodeid) {

@@ -22,7 +22,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -47,10 +46,18 @@ class BackingFiles {
     // Registers a file with the kernel. Returns its id there, from 1.
     std::function<absl::StatusOr<int32_t>(int fd)> add;
     std::function<void(int32_t backing_id)> remove;
-    // Has the kernel look `CutOffName(nodeid)` up. Called without a lock.
-    // Returns false if the kernel may not have done it. Then the writer waits
-    // until the kernel breaks the lease by itself (lease-break-time, 45 s).
-    std::function<bool(uint64_t nodeid)> cut_off;
+    // Opens a way into the mount for `cut_off`. It is kept until the last
+    // backing file is closed that was opened before LeaveMount. An error is no
+    // failure, as of `open`.
+    std::function<absl::StatusOr<UniqueFd>()> enter;
+    // The readers of a node are about to be cut off. Called without a lock,
+    // once.
+    std::function<void(uint64_t nodeid)> tell;
+    // Has the kernel look `CutOffName(nodeid)` up in the root of the mount, to
+    // which `way_in` leads. Called without a lock. Returns false if the kernel
+    // may not have done it. Then the writer waits until the kernel breaks the
+    // lease by itself (lease-break-time, 45 s).
+    std::function<bool(uint64_t nodeid, int way_in)> cut_off;
     size_t most = 1;  // backing files at a time
   };
   explicit BackingFiles(Parts parts);
@@ -61,10 +68,14 @@ class BackingFiles {
   struct Opened {
     int32_t backing_id = 0;  // 0: the daemon answers reads
     uint64_t handle = 0;
+    // Nothing was opened: the kernel still has the old inode of a node whose
+    // readers are being cut off. It must look the name up again.
+    bool stale = false;
   };
   // A descriptor of `nodeid` is being opened. `wanted`: the kernel is to read
   // the file if it may. `done` is called once, now or on another thread. With
-  // an error of `check`: then nothing was opened. Close undoes each other call.
+  // an error of `check`, or if the node is stale, nothing was opened. Close
+  // undoes each other call.
   using Done = std::function<void(const absl::StatusOr<Opened>&)>;
   void Open(uint64_t nodeid, bool wanted, Done done);
   // Does nothing if the node was not opened.
@@ -74,9 +85,15 @@ class BackingFiles {
   void LetWritersGo();
   // Returns whether the kernel must take the node for a new inode from now on.
   bool IsCutOff(uint64_t nodeid) const;
+  // The same, for a reply that tells the kernel so.
+  bool TellsNewInode(uint64_t nodeid);
   // The hidden name of a node whose readers are cut off, and the reverse.
   static std::string CutOffName(uint64_t nodeid);
   absl::optional<uint64_t> NodeOfCutOffName(absl::string_view name) const;
+
+  // A mount has come or gone, perhaps this one. A way into it that no file
+  // needs would keep it.
+  void LeaveMount();
 
   // From now on the kernel is told nothing, and the daemon answers all reads.
   void Stop() { worker_.Stop(); }
@@ -86,6 +103,7 @@ class BackingFiles {
  private:
   struct File {
     uint64_t nodeid = 0;
+    std::shared_ptr<const UniqueFd> way_in;
     UniqueFd fd;  // has the lease
     int32_t backing_id = 0;
     size_t opens = 0;
@@ -97,11 +115,13 @@ class BackingFiles {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::optional<Opened> Join(uint64_t nodeid)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsOldInode(uint64_t nodeid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool MayAdd(uint64_t nodeid) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // On the worker's thread.
   absl::StatusOr<Opened> OpenLater(uint64_t nodeid, bool wanted);
   absl::optional<Opened> JoinLater(uint64_t nodeid, bool wanted);
   absl::StatusOr<std::shared_ptr<File>> Add(uint64_t nodeid);
+  absl::StatusOr<std::shared_ptr<const UniqueFd>> WayIn();
   Opened Insert(absl::StatusOr<std::shared_ptr<File>> file, uint64_t nodeid)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::shared_ptr<File> Leave(uint64_t nodeid, uint64_t handle);
@@ -111,6 +131,9 @@ class BackingFiles {
   const Parts parts_;
 
   std::atomic<bool> some_cut_off_{false};
+
+  // For the worker's thread. Null if the next backing file is to open one.
+  std::shared_ptr<const UniqueFd> way_in_;
 
   mutable Mutex mu_;
   uint64_t last_handle_ ABSL_GUARDED_BY(mu_) = 0;
@@ -122,7 +145,8 @@ class BackingFiles {
   absl::flat_hash_map<uint64_t, size_t> plain_ ABSL_GUARDED_BY(mu_);
   // Opens that the worker has yet to answer, by node.
   absl::flat_hash_map<uint64_t, size_t> awaited_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_set<uint64_t> cut_off_ ABSL_GUARDED_BY(mu_);
+  // And whether the kernel was told of the new inode.
+  absl::flat_hash_map<uint64_t, bool> cut_off_ ABSL_GUARDED_BY(mu_);
 
   Worker worker_;  // last member: it uses the others
 };

@@ -55,18 +55,23 @@ absl::StatusOr<std::unique_ptr<LeaseBell>> LeaseBell::Make() {
   const sigset_t signals = LeaseSignals();
   UniqueFd arrived(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!arrived.valid()) return ErrnoStatus(errno, "signalfd");
+  UniqueFd mounts(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+  if (!mounts.valid()) return ErrnoStatus(errno, "mountinfo");
   UniqueFd stop(eventfd(0, EFD_CLOEXEC));
   if (!stop.valid()) return ErrnoStatus(errno, "eventfd");
-  return absl::WrapUnique(new LeaseBell(std::move(arrived), std::move(stop)));
+  return absl::WrapUnique(
+      new LeaseBell(std::move(arrived), std::move(mounts), std::move(stop)));
 }
 
-LeaseBell::LeaseBell(UniqueFd signals, UniqueFd stop)
-    : signals_(std::move(signals)), stop_fd_(std::move(stop)) {}
+LeaseBell::LeaseBell(UniqueFd signals, UniqueFd mounts, UniqueFd stop)
+    : signals_(std::move(signals)),
+      mounts_(std::move(mounts)),
+      stop_fd_(std::move(stop)) {}
 
-bool LeaseBell::Start(std::function<void()> ring) {
+bool LeaseBell::Start(Calls calls) {
   auto thread = TryStartThread(
-      "sfs-leases", [this, ring = std::move(ring)](std::stop_token stop) {
-        Run(std::move(stop), ring);
+      "sfs-leases", [this, calls = std::move(calls)](std::stop_token stop) {
+        Run(std::move(stop), calls);
       });
   if (!thread) return false;
   thread_ = *std::move(thread);
@@ -80,16 +85,17 @@ void LeaseBell::Stop() {
   thread_.join();
 }
 
-void LeaseBell::Run(std::stop_token stop,
-                    const std::function<void()>& ring) const {
-  std::array<pollfd, 2> ready{
-      {{signals_.get(), POLLIN, 0}, {stop_fd_.get(), POLLIN, 0}}};
+void LeaseBell::Run(std::stop_token stop, const Calls& calls) const {
+  std::array<pollfd, 3> ready{{{signals_.get(), POLLIN, 0},
+                               {mounts_.get(), POLLPRI, 0},
+                               {stop_fd_.get(), POLLIN, 0}}};
   while (!stop.stop_requested()) {
     poll(ready.data(), ready.size(), -1);
     signalfd_siginfo info;
     bool rings = false;
     while (read(signals_.get(), &info, sizeof(info)) > 0) rings = true;
-    if (rings) ring();
+    if (rings) calls.writer_waits();
+    if (ready[1].revents != 0) calls.mounts_changed();
   }
 }
 

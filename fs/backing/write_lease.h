@@ -28,9 +28,13 @@ void EndLease(int fd);
 
 // LeaseBell rings when a writer begins to wait for some lease of this process.
 // The kernel tells that by SIGIO, which would end the process if a thread did
-// not block it.
+// not block it. It also tells of mounts that come or go.
 class LeaseBell {
  public:
+  struct Calls {
+    std::function<void()> writer_waits;
+    std::function<void()> mounts_changed;
+  };
   // Blocks the signal on the calling thread. Call it on the first thread;
   // others block all signals.
   static void BlockSignal();
@@ -40,17 +44,18 @@ class LeaseBell {
   LeaseBell(const LeaseBell&) = delete;
   LeaseBell& operator=(const LeaseBell&) = delete;
 
-  // Calls `ring` on the thread `sfs-leases`, until Stop. Returns false if the
-  // system gives no thread.
-  bool Start(std::function<void()> ring);
+  // Makes the calls on the thread `sfs-leases`, until Stop. Returns false if
+  // the system gives no thread.
+  bool Start(Calls calls);
   // Waits for a call that runs.
   void Stop();
 
  private:
-  LeaseBell(UniqueFd signals, UniqueFd stop);
-  void Run(std::stop_token stop, const std::function<void()>& ring) const;
+  LeaseBell(UniqueFd signals, UniqueFd mounts, UniqueFd stop);
+  void Run(std::stop_token stop, const Calls& calls) const;
 
   const UniqueFd signals_;  // a signalfd
+  const UniqueFd mounts_;   // of this process's namespace
   const UniqueFd stop_fd_;  // an eventfd
   std::jthread thread_;
 };

@@ -43,6 +43,11 @@ absl::Status NoSuchFile() { return ErrnoStatus(ENOENT, "no such file"); }
 
 constexpr size_t kLarge = size_t{1} << 20;
 
+// About what a snapshot takes beside its text, and an open directory of an
+// epoch.
+constexpr size_t kSnapshotBytes = 256;
+constexpr size_t kEpochDirBytes = size_t{16} << 10;
+
 mode_t ModeOf(ControlFile file) {
   for (const ControlFileInfo& info : ControlFileTable()) {
     if (info.file == file) return info.mode;
@@ -53,7 +58,7 @@ mode_t ModeOf(ControlFile file) {
 }  // namespace
 
 ControlDir::ControlDir(ControlFiles& files, Owner owner)
-    : files_(files), owner_(owner), born_ns_(NowNs()) {}
+    : files_(files), owner_(owner), born_ns_(NowNs()), memory_(owner.uid) {}
 
 void ControlDir::SetServed(const ServedDataset* served, Tree* tree) {
   MutexLock lock(mu_);
@@ -86,7 +91,8 @@ absl::optional<int> ControlDir::ViewOf(Node dir) const {
 }
 
 absl::StatusOr<NodeReply> ControlDir::Lookup(Node parent,
-                                             absl::string_view name) {
+                                             absl::string_view name,
+                                             uid_t user) {
   if (parent.kind != NodeKind::kControlDir) {
     return ErrnoStatus(ENOTDIR, name);
   }
@@ -111,7 +117,7 @@ absl::StatusOr<NodeReply> ControlDir::Lookup(Node parent,
   }
   const absl::optional<ControlFile> file = FindControlFile(name);
   if (!file) return NoSuchFile();
-  return MakeSnapshot(*file, view.value_or(-1));
+  return MakeSnapshot(*file, view.value_or(-1), user);
 }
 
 absl::StatusOr<NodeReply> ControlDir::LookupEpochs(Node parent,
@@ -134,11 +140,38 @@ absl::StatusOr<NodeReply> ControlDir::LookupEpochs(Node parent,
   return NodeReply{PackNode(node), DirStat(node), kForLife, kForLife};
 }
 
-absl::StatusOr<NodeReply> ControlDir::MakeSnapshot(ControlFile file, int view) {
+absl::StatusOr<std::shared_ptr<const HeldMemory::Part>> ControlDir::HoldEpoch(
+    uid_t user) {
+  return memory_.Take(user, kEpochDirBytes);
+}
+
+absl::StatusOr<std::shared_ptr<const ControlDir::Text>> ControlDir::HoldText(
+    ControlFile file, int view, uid_t user) {
+  Text fresh;
+  ASSIGN_OR_RETURN(fresh.text, files_.Share(file, view));
+  const uint64_t key = InodeOf(file, view);
+  {
+    MutexLock lock(mu_);
+    std::shared_ptr<const Text> known = last_[key].lock();
+    if (known != nullptr &&
+        (known->text == fresh.text || *known->text == *fresh.text)) {
+      return known;
+    }
+  }
+  ASSIGN_OR_RETURN(fresh.part, memory_.Take(user, fresh.text->size()));
+  auto held = std::make_shared<const Text>(std::move(fresh));
+  MutexLock lock(mu_);
+  last_[key] = held;
+  return held;
+}
+
+absl::StatusOr<NodeReply> ControlDir::MakeSnapshot(ControlFile file, int view,
+                                                   uid_t user) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->file = file;
   snapshot->view = view;
-  ASSIGN_OR_RETURN(snapshot->text, files_.Share(file, view));
+  ASSIGN_OR_RETURN(snapshot->held, HoldText(file, view, user));
+  ASSIGN_OR_RETURN(snapshot->part, memory_.Take(user, kSnapshotBytes));
   if (file == ControlFile::kOrder) {
     // Without a number it is the only view, or there would be no order.
     const View& of = *served()->views()[std::max(view, 0)];
@@ -185,7 +218,7 @@ struct stat ControlDir::FileStat(Node node, const Snapshot& snapshot) const {
   }
   st.st_mode = S_IFREG | mode;
   st.st_nlink = 1;
-  st.st_size = static_cast<off_t>(snapshot.text->size());
+  st.st_size = static_cast<off_t>(snapshot.text().size());
   st.st_blocks = (st.st_size + 511) / 512;
   st.st_mtim.tv_sec = snapshot.made_ns / 1000000000;
   st.st_mtim.tv_nsec = snapshot.made_ns % 1000000000;
@@ -240,7 +273,7 @@ absl::StatusOr<size_t> ControlDir::Read(Node node, uint64_t offset,
     if (found == snapshots_.end()) return ErrnoStatus(ESTALE, "control file");
     snapshot = found->second;
   }
-  const std::string& text = *snapshot->text;
+  const std::string& text = snapshot->text();
   if (offset >= text.size()) return size_t{0};
   const size_t n = std::min(out.size(), text.size() - offset);
   memcpy(out.data(), text.data() + offset, n);
@@ -260,7 +293,7 @@ absl::Status ControlDir::CheckWritable(Node node) const {
   return ErrnoStatus(EROFS, "the source is never written");
 }
 
-absl::Status ControlDir::Write(Node node, absl::string_view text) {
+absl::Status ControlDir::Write(Node node, const WrittenText& text) {
   RETURN_IF_ERROR(CheckWritable(node));
   ControlFile file;
   int view;
@@ -289,7 +322,7 @@ void ControlDir::Forget(Node node, uint64_t count) {
     gone = std::move(found->second);
     snapshots_.erase(found);
   }
-  const bool is_large = gone->text->size() >= kLarge;
+  const bool is_large = gone->text().size() >= kLarge;
   gone.reset();
   // A text that grew piece by piece is scattered over the heap.
   if (is_large) malloc_trim(0);

@@ -30,8 +30,8 @@ constexpr ControlFileInfo kFiles[] = {
 };
 
 // A kernel splits a write that is larger than one request, which holds at least
-// 128 KiB. So larger writes are refused at their first piece, and no piece is
-// ever taken for the whole.
+// 128 KiB. So larger writes are refused at their first piece, as are those that
+// are cut at the end of a page. No piece is ever taken for the whole.
 constexpr size_t kMostWritten = size_t{64} << 10;
 
 absl::Status TooMuch() {
@@ -39,10 +39,25 @@ absl::Status TooMuch() {
       "more than ", kMostWritten, " bytes in one write; nothing was changed"));
 }
 
+absl::Status MayBeCut() {
+  return absl::InvalidArgumentError(
+      "the kernel may have cut this write, which does not begin at the "
+      "beginning of the file; nothing was changed: open the file anew");
+}
+
 absl::StatusOr<View::Prepared> Prepare(View& view,
                                        const ControlRequest& request) {
   return OrExhausted("preparing the view",
                      [&] { return view.Prepare(request); });
+}
+
+// Before the first is installed, so that none is if one cannot be.
+absl::Status CheckInstalls(const std::vector<View*>& views,
+                           const std::vector<View::Prepared>& prepared) {
+  for (size_t i = 0; i < views.size(); ++i) {
+    RETURN_IF_ERROR(views[i]->CheckInstall(prepared[i]));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status NotReady() {
@@ -198,7 +213,8 @@ std::string ControlFiles::RenderStatus(int view) const {
 }
 
 absl::Status ControlFiles::Write(ControlFile file, int view,
-                                 absl::string_view text) {
+                                 const WrittenText& written) {
+  const absl::string_view text = written.text;
   MutexLock one_at_a_time(write_mu_);
   const std::vector<View*> views = Meant(view);
   TakeReports(views);
@@ -207,6 +223,8 @@ absl::Status ControlFiles::Write(ControlFile file, int view,
     done = NotReady();
   } else if (text.size() > kMostWritten) {
     done = TooMuch();
+  } else if (written.may_be_cut()) {
+    done = MayBeCut();
   } else if (file == ControlFile::kControl) {
     done = WriteControl(views, text);
   } else if (views.size() == 1) {
@@ -261,6 +279,7 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
     ASSIGN_OR_RETURN(View::Prepared each, Prepare(*views[i], requests[i]));
     prepared.push_back(std::move(each));
   }
+  RETURN_IF_ERROR(CheckInstalls(views, prepared));
   asks_others_ = true;
   absl::Status others;
   for (size_t i = 0; i < views.size() && others.ok(); ++i) {
@@ -327,6 +346,7 @@ absl::Status ControlFiles::InstallSwitch(View& view, View::Prepared prepared,
     }
     std::vector<View::Prepared> all;
     all.push_back(std::move(prepared));
+    RETURN_IF_ERROR(CheckInstalls({&view}, all));
     const absl::Status installed = InstallAll({&view}, std::move(all));
     if (!installed.ok()) {
       TellWritten();

@@ -21,6 +21,7 @@
 #include "core/engine/served_dataset.h"
 #include "core/peers/peers.h"
 #include "fs/control/token_parts.h"
+#include "fs/model/reply_types.h"
 
 namespace shufflefs {
 
@@ -92,7 +93,7 @@ class ControlFiles {
                                                            int view);
   // All or nothing over the affected views. A refusal is kept as the text of
   // `error`. One write at a time.
-  absl::Status Write(ControlFile file, int view, absl::string_view text);
+  absl::Status Write(ControlFile file, int view, const WrittenText& written);
   // Another node of the job has written `settings` to the view at `path`.
   // Prepares them and returns what installs them, which fails if there was a
   // write in between. Unavailable while a write here waits for other nodes.

@@ -18,6 +18,11 @@ constexpr unsigned kMostBackground = 4096;
 
 Filesystem& Fs(fuse_req_t req) { return *Context(req).filesystem; }
 
+Caller Asker(fuse_req_t req) {
+  const fuse_ctx& context = *fuse_req_ctx(req);
+  return {context.pid, context.uid};
+}
+
 // Returns whether the request waits for the catalogue. If so, `again` answers
 // it later.
 template <typename Again>
@@ -94,8 +99,7 @@ void Lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
   }
   AnswerOrAsk(req, !control && Fs(req).AsksSource(parent), Latency::kLookup,
               Counter::kLookups, [req, parent, text = std::string(name)] {
-                const pid_t pid = fuse_req_ctx(req)->pid;
-                ReplyEntry(req, Fs(req).Lookup(parent, text, pid));
+                ReplyEntry(req, Fs(req).Lookup(parent, text, Asker(req)));
               });
 }
 
@@ -189,10 +193,13 @@ void Release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   fuse_reply_err(req, 0);
 }
 
-void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size, off_t,
-           fuse_file_info*) {
+void Write(fuse_req_t req, fuse_ino_t ino, const char* data, size_t size,
+           off_t offset, fuse_file_info* info) {
   Context(req).let_others_serve();  // the write may wait for another one
-  const absl::Status done = Fs(req).Write(ino, absl::string_view(data, size));
+  const WrittenText text{absl::string_view(data, size),
+                         static_cast<uint64_t>(offset),
+                         info->fh == kWritesDirectly};
+  const absl::Status done = Fs(req).Write(ino, text);
   if (!done.ok()) {
     Context(req).write_refused(ino);
     return ReplyError(req, "write", done);
@@ -208,7 +215,7 @@ void OpenDir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
     return;
   }
   absl::StatusOr<std::unique_ptr<DirHandle>> dir =
-      Fs(req).OpenDir(ino, fuse_req_ctx(req)->pid);
+      Fs(req).OpenDir(ino, Asker(req));
   if (!dir.ok()) return ReplyError(req, "opendir", dir.status());
   info->fh =
       Context(req).open_dirs.Add(std::make_shared<DirStream>(*std::move(dir)));

@@ -31,8 +31,8 @@ fuse_entry_param EntryParam(const FuseContext& context,
                             const NodeReply& reply) {
   fuse_entry_param entry = {};
   entry.ino = reply.nodeid;
-  const BackingFiles* const backing = context.backing;
-  if (backing != nullptr && backing->IsCutOff(reply.nodeid)) {
+  BackingFiles* const backing = context.backing;
+  if (backing != nullptr && backing->TellsNewInode(reply.nodeid)) {
     entry.generation = 1;
   }
   entry.attr = reply.attributes;
@@ -58,8 +58,10 @@ bool ReplyOpen(fuse_req_t req, const absl::StatusOr<OpenReply>& reply,
     ReplyError(req, "open", reply.ok() ? opened.status() : reply.status());
     return true;
   }
-  if (reply->stale || reply->unseen) {
-    return fuse_reply_err(req, reply->stale ? ESTALE : ENOSYS) == 0;
+  const bool stale = reply->stale || opened->stale;
+  if (stale || reply->unseen) {
+    fuse_reply_err(req, stale ? ESTALE : ENOSYS);
+    return true;
   }
   if (opened->backing_id != 0) {
     Context(req).metrics->Add(Counter::kBackedOpens);
@@ -70,6 +72,10 @@ bool ReplyOpen(fuse_req_t req, const absl::StatusOr<OpenReply>& reply,
   fuse_file_info info = {};
   info.keep_cache = reply->keep_cache;
   info.noflush = 1;
+  if (reply->writes) {
+    info.direct_io = 1;
+    info.fh = kWritesDirectly;
+  }
   return fuse_reply_open(req, &info) == 0;
 }
 

@@ -12,6 +12,10 @@
 
 namespace shufflefs {
 
+// The handle of a file that is open for direct writes. BackingFiles gives no
+// such one.
+constexpr uint64_t kWritesDirectly = ~uint64_t{0};
+
 FuseContext& Context(fuse_req_t req);
 
 void ReplyError(fuse_req_t req, const char* operation,

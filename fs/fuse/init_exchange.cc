@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 #include "absl/types/span.h"
@@ -20,11 +21,33 @@ ssize_t InitExchange::Read(int device, void* buffer, size_t size) {
 }
 
 ssize_t InitExchange::Write(int device, const iovec* pieces, int count) {
-  if (over_ || !asked_) return writev(device, pieces, count);
-  const ssize_t written = WriteReply(device, pieces, count);
-  over_ = true;
-  if (replied_) replied_();
+  ++writes_;
+  const bool is_reply = asked_ && !over_;
+  const ssize_t written = WriteUnlessEnded(device, pieces, count);
+  const int error = errno;
+  if (--writes_ == 0) writes_.notify_all();
+  if (is_reply) {
+    over_ = true;
+    if (replied_) replied_();
+  }
+  errno = error;
   return written;
+}
+
+// Whoever sees that it has not ended is waited for.
+ssize_t InitExchange::WriteUnlessEnded(int device, const iovec* pieces,
+                                       int count) {
+  if (ended_) {
+    errno = ENODEV;
+    return -1;
+  }
+  if (over_ || !asked_) return writev(device, pieces, count);
+  return WriteReply(device, pieces, count);
+}
+
+void InitExchange::End() {
+  ended_ = true;
+  for (int left = writes_; left != 0; left = writes_) writes_.wait(left);
 }
 
 ssize_t InitExchange::WriteReply(int device, const iovec* pieces, int count) {

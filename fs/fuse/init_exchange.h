@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // InitExchange reads and writes /dev/fuse for libfuse, to see the kernel's
-// offer in INIT, and to accept it in libfuse's reply.
+// offer in INIT, and to accept it in libfuse's reply. And nothing is written
+// once libfuse is about to close the device: its number may then belong to
+// another file, while late answers still come.
 #ifndef SHUFFLEFS_FS_FUSE_INIT_EXCHANGE_H_
 #define SHUFFLEFS_FS_FUSE_INIT_EXCHANGE_H_
 
@@ -23,14 +25,17 @@ class InitExchange {
     accepts_ = accepts;
     replied_ = std::move(replied);
   }
-  // As read and writev.
+  // As read and writev. After End, Write fails with ENODEV.
   ssize_t Read(int device, void* buffer, size_t size);
   ssize_t Write(int device, const iovec* pieces, int count);
+  // Waits for writes that are under way.
+  void End();
 
   bool offered() const { return offered_; }
   bool accepted() const { return accepted_; }
 
  private:
+  ssize_t WriteUnlessEnded(int device, const iovec* pieces, int count);
   ssize_t WriteReply(int device, const iovec* pieces, int count);
 
   // Constant after Begin.
@@ -41,6 +46,8 @@ class InitExchange {
   std::atomic<bool> over_{false};
   std::atomic<bool> offered_{false};
   std::atomic<bool> accepted_{false};
+  std::atomic<bool> ended_{false};
+  std::atomic<int> writes_{0};  // under way
 };
 
 }  // namespace shufflefs

@@ -55,8 +55,19 @@ absl::StatusOr<std::unique_ptr<KernelBacking>> KernelBacking::Make(
   if (!MayLease()) return absl::PermissionDeniedError("it needs CAP_LEASE");
   ASSIGN_OR_RETURN(auto source, BackedSource::Make(*parts.source));
   ASSIGN_OR_RETURN(auto bell, LeaseBell::Make());
-  return absl::WrapUnique(
+  auto made = absl::WrapUnique(
       new KernelBacking(parts, std::move(source), std::move(bell)));
+  // Now, because later it is too late for the status to say so.
+  LeaseBell::Calls calls;
+  calls.writer_waits = [self = made.get()] {
+    if (BackingFiles* const files = self->begun_) files->LetWritersGo();
+  };
+  calls.mounts_changed = [self = made.get()] {
+    if (BackingFiles* const files = self->begun_) files->LeaveMount();
+  };
+  if (!made->bell_->Start(std::move(calls)))
+    return absl::ResourceExhaustedError("there is no thread for it");
+  return made;
 }
 
 BackingFiles* KernelBacking::Begin(std::shared_ptr<const Catalogue> catalogue) {
@@ -80,21 +91,19 @@ BackingFiles* KernelBacking::Begin(std::shared_ptr<const Catalogue> catalogue) {
   files.remove = [device = parts_.device](int32_t id) {
     RemoveBackingFile(device, id);
   };
-  files.cut_off = [this, catalogue](uint64_t nodeid) {
-    return CutOff(*catalogue, nodeid);
+  files.enter = [mount = parts_.mount] { return mount->Enter(); };
+  files.tell = [catalogue](uint64_t nodeid) {
+    Log(LogLevel::kWarning,
+        absl::StrCat(catalogue->path(Filesystem::FileOf(nodeid)),
+                     ": somebody opened it for writing in the source; who has "
+                     "it open in the mount gets errors from now on"));
+  };
+  files.cut_off = [lister = parts_.lister](uint64_t nodeid, int way_in) {
+    return lister->LookUp(way_in, BackingFiles::CutOffName(nodeid));
   };
   files_ = std::make_unique<BackingFiles>(std::move(files));
-  if (!bell_->Start([this] { files_->LetWritersGo(); })) return nullptr;
+  begun_ = files_.get();
   return files_.get();
-}
-
-bool KernelBacking::CutOff(const Catalogue& catalogue, uint64_t nodeid) {
-  Log(LogLevel::kWarning,
-      absl::StrCat(catalogue.path(Filesystem::FileOf(nodeid)),
-                   ": somebody opened it for writing in the source; who has it "
-                   "open in the mount gets errors from now on"));
-  return parts_.lister->LookUp(
-      absl::StrCat(parts_.mountpoint, "/", BackingFiles::CutOffName(nodeid)));
 }
 
 void KernelBacking::Stop() {

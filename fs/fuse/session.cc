@@ -19,10 +19,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
+#include "fs/backing/own_mount.h"
 #include "fs/fuse/fuse_ops.h"
 #include "fs/fuse/kernel_backing.h"
 #include "fs/fuse/mount_point.h"
@@ -127,6 +129,7 @@ class FuseSession : public Session {
   const Options options_;
   FuseContext context_;
   fuse_session* session_ = nullptr;
+  absl::optional<OwnMount> mount_;
   std::unique_ptr<RequestLoop> loop_;
 
   // Self-synchronised.
@@ -138,9 +141,6 @@ class FuseSession : public Session {
   Mutex backing_mu_;
   bool backing_ended_ ABSL_GUARDED_BY(backing_mu_) = false;
   std::unique_ptr<KernelBacking> backing_ ABSL_GUARDED_BY(backing_mu_);
-
-  Mutex device_mu_;  // taken last
-  bool device_open_ ABSL_GUARDED_BY(device_mu_) = true;
 
   // Held over a pass of pins, which other requests must answer.
   Mutex pin_mu_;
@@ -175,6 +175,7 @@ absl::Status FuseSession::Start() {
         absl::StrCat("cannot mount at ", options_.mountpoint,
                      "; shufflectl doctor says what is missing"));
   }
+  mount_.emplace(options_.mountpoint);
   LeaseBell::BlockSignal();
   fuse_custom_io io = {};
   io.read = ReadMessage;
@@ -210,11 +211,7 @@ absl::Status FuseSession::Run() {
     changed_.SignalAll();
   }
   EndBacking();
-  {
-    // Closed below; its number may then belong to another file.
-    MutexLock lock(device_mu_);
-    device_open_ = false;
-  }
+  context_.init.End();
   if (!unmounts_.exchange(true)) fuse_session_unmount(session_);
   fuse_remove_signal_handlers(session_);
   return result;
@@ -240,8 +237,8 @@ std::string FuseSession::PrepareBacking() {
   KernelBacking::Parts parts;
   parts.device = fuse_session_fd(session_);
   parts.source = options_.backed;
+  parts.mount = &*mount_;
   parts.lister = options_.lister;
-  parts.mountpoint = options_.mountpoint;
   // Without the lock: it may wait for the source, and the end must not.
   absl::StatusOr<std::unique_ptr<KernelBacking>> made =
       KernelBacking::Make(parts);
@@ -296,10 +293,11 @@ void FuseSession::NamesDoubted() {
   KeepPagesSoon();
   DentryWarmer& warmer = context_.filesystem->warmer();
   warmer.Switch([this] {
-    const NotifyHeader header;
-    MutexLock lock(device_mu_);
-    if (!device_open_) return;
-    if (write(fuse_session_fd(session_), &header, sizeof(header)) < 0) {
+    NotifyHeader header;
+    const iovec piece{&header, sizeof(header)};
+    const ssize_t written =
+        context_.init.Write(fuse_session_fd(session_), &piece, 1);
+    if (written < 0 && errno != ENODEV) {  // the mount has ended
       Log(LogLevel::kError, absl::StrCat("epoch switch: the kernel refused: ",
                                          ErrnoStatus(errno, "").message()));
     }

@@ -132,8 +132,10 @@ int64_t Answer(char what, int directory, const char* path) {
                  ? 0
                  : -errno;
     case kLookUp: {
+      const UniqueFd passed(directory);
       struct stat st;
-      return lstat(path, &st) == 0 ? 0 : -errno;
+      return fstatat(directory, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? 0
+                                                                     : -errno;
     }
     case kCached:
       return CachedOf(path);
@@ -163,10 +165,60 @@ bool KeepOnly(int socket, int group) {
 }  // namespace
 
 struct MountLister::Question {
+  // A descriptor: of the process, except for kLookUp. For that it is one of the
+  // daemon, which is passed on.
   int64_t directory = 0;
   char what = 0;
-  std::array<char, kPathBytes> path{};  // only the used part is sent
+  std::array<char, kPathBytes> path{};
+
+  // Only the used part is sent.
+  size_t size() const { return offsetof(Question, path) + used + 1; }
+  size_t used = 0;  // of the path
 };
+
+namespace {
+
+// One message, and a descriptor beside it.
+class Message {
+ public:
+  Message(void* bytes, size_t size) : piece_{bytes, size} {
+    header_.msg_iov = &piece_;
+    header_.msg_iovlen = 1;
+    header_.msg_control = beside_.data();
+    header_.msg_controllen = beside_.size();
+  }
+
+  ssize_t Send(int socket, int passed) {
+    if (passed < 0) {
+      header_.msg_controllen = 0;
+    } else {
+      cmsghdr* const beside = CMSG_FIRSTHDR(&header_);
+      beside->cmsg_level = SOL_SOCKET;
+      beside->cmsg_type = SCM_RIGHTS;
+      beside->cmsg_len = CMSG_LEN(sizeof(passed));
+      std::memcpy(CMSG_DATA(beside), &passed, sizeof(passed));
+    }
+    return sendmsg(socket, &header_, MSG_NOSIGNAL);
+  }
+
+  // `passed`: -1 if there is none.
+  ssize_t Receive(int socket, int* passed) {
+    const ssize_t got = recvmsg(socket, &header_, MSG_CMSG_CLOEXEC);
+    const cmsghdr* const beside = got > 0 ? CMSG_FIRSTHDR(&header_) : nullptr;
+    *passed = -1;
+    if (beside != nullptr && beside->cmsg_type == SCM_RIGHTS) {
+      std::memcpy(passed, CMSG_DATA(beside), sizeof(*passed));
+    }
+    return got;
+  }
+
+ private:
+  iovec piece_;
+  msghdr header_{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside_{};
+};
+
+}  // namespace
 
 // The process: answers until the daemon closes its end of the socket.
 void MountLister::ListUntilClosed(int socket, int group) {
@@ -174,9 +226,12 @@ void MountLister::ListUntilClosed(int socket, int group) {
   if (!KeepOnly(socket, group)) _exit(1);
   for (;;) {
     Question question;
-    const ssize_t got = recv(STDIN_FILENO, &question, sizeof(question), 0);
+    int passed = -1;
+    const ssize_t got =
+        Message(&question, sizeof(question)).Receive(STDIN_FILENO, &passed);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) _exit(0);
+    if (question.what == kLookUp) question.directory = passed;
     const int64_t answer =
         Answer(question.what, static_cast<int>(question.directory),
                question.path.data());
@@ -272,19 +327,21 @@ bool MountLister::ReceiveLeftAlone(const Patience& patience) {
       close.directory = directory;
       close.what = kClose;
       // If the process is gone, the next question finds out, too.
-      if (send(socket_.get(), &close, offsetof(Question, path) + 1,
-               MSG_NOSIGNAL) < 0) {
-        return true;
-      }
+      if (!Send(close)) return true;
       left_alone_.push_back(kClose);
     }
   }
 }
 
-int64_t MountLister::Exchange(const Question& question, size_t size,
-                              const Patience& patience) {
+bool MountLister::Send(Question& question) {
+  const int passed =
+      question.what == kLookUp ? static_cast<int>(question.directory) : -1;
+  return Message(&question, question.size()).Send(socket_.get(), passed) >= 0;
+}
+
+int64_t MountLister::Exchange(Question& question, const Patience& patience) {
   if (!ReceiveLeftAlone(patience)) return -EAGAIN;
-  if (send(socket_.get(), &question, size, MSG_NOSIGNAL) < 0) return -EPIPE;
+  if (!Send(question)) return -EPIPE;
   const int64_t answer = Receive(patience);
   if (answer == -ECANCELED) left_alone_.push_back(question.what);
   return answer;
@@ -297,9 +354,9 @@ int64_t MountLister::Ask(char what, int64_t directory, const std::string& path,
   question.directory = directory;
   question.what = what;
   std::memcpy(question.path.data(), path.c_str(), path.size() + 1);
-  const size_t size = offsetof(Question, path) + path.size() + 1;
+  question.used = path.size();
   if (!BeginTurn(patience)) return -EAGAIN;
-  const int64_t answer = Exchange(question, size, patience);
+  const int64_t answer = Exchange(question, patience);
   EndTurn();
   return answer;
 }
@@ -311,9 +368,8 @@ absl::Status MountLister::Watch(const std::string& path) {
   return ErrnoStatus(static_cast<int>(-answer), path);
 }
 
-bool MountLister::LookUp(const std::string& path) {
-  const int64_t answer = Ask(kLookUp, 0, path, Within());
-  return answer != -ECANCELED && answer != -EAGAIN && answer != -EPIPE;
+bool MountLister::LookUp(int directory, const std::string& name) {
+  return Ask(kLookUp, directory, name, Within()) == 0;
 }
 
 bool MountLister::IsSettled() {

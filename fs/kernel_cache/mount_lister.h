@@ -53,10 +53,10 @@ class MountLister {
   // mount. Another thread must serve the mount meanwhile. Errors: the errno.
   absl::Status Watch(const std::string& path);
 
-  // Has the kernel look up the last name of `path` in the mount. Another thread
-  // must serve the mount meanwhile. Returns whether the mount has answered,
-  // whatever it said.
-  bool LookUp(const std::string& path);
+  // Has the kernel look up `name` in the directory of the mount that
+  // `directory` is a descriptor of. Another thread must serve the mount
+  // meanwhile. Returns whether the mount has shown such a file.
+  bool LookUp(int directory, const std::string& name);
 
   // Returns whether the process has answered all questions, also those that
   // were given up.
@@ -112,8 +112,8 @@ class MountLister {
   bool BeginTurn(const Patience& patience) ABSL_LOCKS_EXCLUDED(mu_);
   void EndTurn() ABSL_LOCKS_EXCLUDED(mu_);
   // These are for the asker whose turn it is. Results as Ask's.
-  int64_t Exchange(const Question& question, size_t size,
-                   const Patience& patience);
+  int64_t Exchange(Question& question, const Patience& patience);
+  bool Send(Question& question);
   int64_t Receive(const Patience& patience);
   // Receives answers that nobody waits for any more, which come before others,
   // and closes what nobody lists. Returns false if the patience ended.

@@ -7,12 +7,14 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "fs/model/held_memory.h"
 
 namespace shufflefs {
 
@@ -26,6 +28,10 @@ struct DirEntry {
 // Immutable except for Load. Any thread may call.
 class DirHandle {
  public:
+  // Before others use it: keeps `part` for as long as it lives.
+  void Hold(std::shared_ptr<const HeldMemory::Part> part) {
+    part_ = std::move(part);
+  }
   virtual ~DirHandle() = default;
   // Returns whether Load may wait for the source.
   virtual bool asks_source() const { return false; }
@@ -40,6 +46,9 @@ class DirHandle {
     while (got < out.size() && Get(offset + got, out[got])) ++got;
     return got;
   }
+
+ private:
+  std::shared_ptr<const HeldMemory::Part> part_;
 };
 
 // A directory whose few entries were made when it was opened.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/model/reply_types.h"
 
+#include <unistd.h>
+
 namespace shufflefs {
 
 struct stat StatOf(const FileAttributes& attributes) {
@@ -26,6 +28,11 @@ struct stat StatOf(const FileAttributes& attributes) {
   st.st_ctim = st.st_mtim;
   st.st_atim = st.st_mtim;
   return st;
+}
+
+bool WrittenText::may_be_cut() const {
+  static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return !is_direct && offset % page != 0 && (offset + text.size()) % page == 0;
 }
 
 void SetSize(uint64_t bytes, struct stat& st) {

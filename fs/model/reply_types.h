@@ -9,10 +9,17 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
 #include "core/records/epoch/record_epoch.h"
 
 namespace shufflefs {
+
+// Who makes a request. The pid is 0 if the daemon cannot see the process.
+struct Caller {
+  pid_t pid = 0;
+  uid_t uid = 0;
+};
 
 // An inode found by name, and how long the kernel may cache it.
 struct NodeReply {
@@ -42,8 +49,22 @@ struct OpenReply {
   bool stale = false;      // answer ESTALE: look the name up again
   bool unseen = false;     // answer ENOSYS: never ask again on this mount
   bool keep_cache = true;  // the kernel's cached pages are still valid
+  // The file takes writes, and the kernel must pass each on as it was made.
+  bool writes = false;
   ReadBy reads = ReadBy::kDaemon;
   uint64_t bytes = 0;  // size of the file, unless the daemon reads it
+};
+
+// A write of a program, or a piece of it.
+struct WrittenText {
+  // Returns whether the kernel may have cut it. What goes through its cached
+  // pages and begins within one, it cuts at the end of that page, unless it has
+  // read the page before.
+  bool may_be_cut() const;
+
+  absl::string_view text;
+  uint64_t offset = 0;
+  bool is_direct = false;  // not through cached pages
 };
 
 // The control directory. It is never listed in the root and never part of a

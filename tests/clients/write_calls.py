@@ -7,12 +7,15 @@
 FILE is an existing regular file in FOLDER, FOLDER/sub an existing directory.
 """
 import ctypes
+import fcntl
 import json
 import os
 import stat
+import struct
 import sys
 
 FALLOC_FL_KEEP_SIZE = 1
+FS_IOC_SETFLAGS = 0x40086602
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -48,6 +51,15 @@ def unnamed(folder):
     opening(folder, os.O_TMPFILE | os.O_WRONLY)
 
 
+def change_flags(path):
+    """chattr +d."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.ioctl(descriptor, FS_IOC_SETFLAGS, struct.pack("l", 0x40))
+    finally:
+        os.close(descriptor)
+
+
 def fallocate(path):
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -71,6 +83,7 @@ def calls(folder, file):
         "create exclusive": lambda: opening(
             new, os.O_RDWR | os.O_CREAT | os.O_EXCL),
         "create unnamed": lambda: unnamed(folder),
+        "change flags": lambda: change_flags(file),
         "ftruncate": lambda: shortening(file),
         "truncate": lambda: os.truncate(file, 0),
         "truncate longer": lambda: os.truncate(file, 1 << 20),

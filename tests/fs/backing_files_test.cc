@@ -62,7 +62,15 @@ class BackingFilesTest : public testing::Test {
       MutexLock lock(mu_);
       EXPECT_EQ(ids_.erase(id), 1u);
     };
-    parts.cut_off = [this](uint64_t nodeid) {
+    parts.enter = [this]() -> absl::StatusOr<UniqueFd> {
+      if (no_way_in_) return absl::NotFoundError("covered");
+      ++ways_in_;
+      way_in_ = open("/", O_PATH | O_CLOEXEC);
+      return UniqueFd(way_in_);
+    };
+    parts.tell = [this](uint64_t) { ++told_; };
+    parts.cut_off = [this](uint64_t nodeid, int way_in) {
+      EXPECT_GE(fcntl(way_in, F_GETFD), 0);
       EXPECT_EQ(files_->NodeOfCutOffName(BackingFiles::CutOffName(nodeid)),
                 nodeid);
       MutexLock lock(mu_);
@@ -71,6 +79,10 @@ class BackingFilesTest : public testing::Test {
     };
     parts.most = most;
     files_ = std::make_unique<BackingFiles>(std::move(parts));
+  }
+
+  LeaseBell::Calls Calls() {
+    return {[this] { files_->LetWritersGo(); }, [] {}};
   }
 
   using Answer = absl::StatusOr<BackingFiles::Opened>;
@@ -111,6 +123,10 @@ class BackingFilesTest : public testing::Test {
   std::string path_;
   std::atomic<bool> refuses_{false};
   std::atomic<int> source_opens_{0};
+  std::atomic<bool> no_way_in_{false};
+  std::atomic<int> ways_in_{0};
+  std::atomic<int> told_{0};
+  std::atomic<int> way_in_{-1};  // the last
   std::atomic<bool> lost_{false};
   std::atomic<int> checks_{0};
   Mutex mu_;
@@ -221,6 +237,23 @@ TEST_F(BackingFilesTest, NoMoreFilesThanAllowed) {
   EXPECT_NE(Open(4).backing_id, 0);
 }
 
+TEST_F(BackingFilesTest, FilesShareAWayIntoTheMountWhileItIsThere) {
+  Make();
+  files_->Close(7, Open(7).handle);
+  files_->Close(8, Open(8).handle);
+  EXPECT_EQ(ways_in_, 1);
+  const int way_in = way_in_;
+  const BackingFiles::Opened opened = Open(7);
+  files_->LeaveMount();
+  EXPECT_THAT(Ids(), ElementsAre(opened.backing_id));
+  EXPECT_GE(fcntl(way_in, F_GETFD), 0);  // to cut the reader off
+  files_->Close(7, opened.handle);
+  EXPECT_THAT(Ids(), IsEmpty());
+  EXPECT_EQ(fcntl(way_in, F_GETFD), -1);
+  no_way_in_ = true;
+  EXPECT_EQ(Open(7).backing_id, 0);  // its readers could not be cut off
+}
+
 TEST_F(BackingFilesTest, ClosingWhatWasNotOpenedDoesNothing) {
   Make();
   files_->Close(7, 0);
@@ -233,10 +266,11 @@ TEST_F(BackingFilesTest, AWriterGoesOnWaitingIfReadersMayNotBeCutOff) {
   comes_through_ = false;
   auto bell = LeaseBell::Make();
   ASSERT_TRUE(bell.ok());
-  ASSERT_TRUE((*bell)->Start([this] { files_->LetWritersGo(); }));
+  ASSERT_TRUE((*bell)->Start(Calls()));
   const BackingFiles::Opened opened = Open(7);
   BeginToWrite([&](pid_t writer) {
-    while (CutOff().empty()) std::this_thread::yield();
+    while (CutOff().size() < 2) std::this_thread::yield();
+    EXPECT_EQ(told_, 1);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_EQ(waitpid(writer, nullptr, WNOHANG), 0);
     files_->Close(7, opened.handle);  // the last reader
@@ -247,7 +281,7 @@ TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
   Make();
   auto bell = LeaseBell::Make();
   ASSERT_TRUE(bell.ok());
-  ASSERT_TRUE((*bell)->Start([this] { files_->LetWritersGo(); }));
+  ASSERT_TRUE((*bell)->Start(Calls()));
   const BackingFiles::Opened opened = Open(7);
   ASSERT_NE(opened.backing_id, 0);
   EXPECT_FALSE(files_->IsCutOff(7));
@@ -262,6 +296,27 @@ TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
   EXPECT_THAT(Ids(), IsEmpty());
   EXPECT_EQ(Open(7).backing_id, 0);
   (*bell)->Stop();
+}
+
+// Until then the kernel would fail a descriptor that the daemon reads.
+TEST_F(BackingFilesTest, OpensAreStaleUntilTheKernelKnowsTheNewInode) {
+  Make();
+  comes_through_ = false;
+  auto bell = LeaseBell::Make();
+  ASSERT_TRUE(bell.ok());
+  ASSERT_TRUE((*bell)->Start(Calls()));
+  const BackingFiles::Opened opened = Open(7);
+  EXPECT_FALSE(files_->TellsNewInode(7));
+  BeginToWrite([&](pid_t) {
+    while (CutOff().empty()) std::this_thread::yield();
+    EXPECT_TRUE(Open(7).stale);
+    EXPECT_FALSE(Open(8).stale);
+    EXPECT_TRUE(files_->TellsNewInode(7));
+    const BackingFiles::Opened fresh = Open(7);
+    EXPECT_FALSE(fresh.stale);
+    EXPECT_EQ(fresh.backing_id, 0);
+    files_->Close(7, opened.handle);  // the last reader
+  });
 }
 
 TEST_F(BackingFilesTest, AClosedFileHoldsUpNoWriter) {

@@ -2,11 +2,15 @@
 #include "fs/fuse/backing_wire.h"
 
 #include <linux/fuse.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "fs/fuse/init_exchange.h"
 #include "gmock/gmock.h"
@@ -154,6 +158,46 @@ TEST_F(InitExchangeTest, AnOfferIsAcceptedInTheFirstReplyAlone) {
   EXPECT_EQ(replied_, 1);
   EXPECT_EQ(Answer(Reply()), Reply());
   EXPECT_EQ(replied_, 1);
+}
+
+// The number of the device may belong to another file by then.
+TEST_F(InitExchangeTest, NothingIsWrittenAfterTheEnd) {
+  exchange_.Begin(true, [this] { ++replied_; });
+  Send(Request(FUSE_INIT, ~0u, ~0u));
+  EXPECT_NE(Answer(Reply()), "");
+  exchange_.End();
+  std::string late = "late";
+  const iovec piece{late.data(), late.size()};
+  EXPECT_EQ(exchange_.Write(replies_[1], &piece, 1), -1);
+  EXPECT_EQ(errno, ENODEV);
+  int arrived = 0;
+  EXPECT_EQ(ioctl(replies_[0], FIONREAD, &arrived), 0);
+  EXPECT_EQ(arrived, 0);
+}
+
+TEST_F(InitExchangeTest, TheEndWaitsForWhatIsBeingWritten) {
+  exchange_.Begin(true, nullptr);
+  std::string large(size_t{1} << 20, 'x');  // more than a pipe holds
+  const iovec piece{large.data(), large.size()};
+  std::jthread writer([&] {
+    EXPECT_EQ(exchange_.Write(replies_[1], &piece, 1),
+              static_cast<ssize_t>(large.size()));
+  });
+  int arrived = 0;
+  while (arrived == 0) ioctl(replies_[0], FIONREAD, &arrived);
+  std::atomic<bool> ended{false};
+  std::jthread end([&] {
+    exchange_.End();
+    ended = true;
+  });
+  std::string buffer(large.size(), 0);
+  size_t got = 0;
+  while (got < large.size()) {
+    if (got < large.size() / 2) EXPECT_FALSE(ended);  // no pipe holds so much
+    const ssize_t n = read(replies_[0], buffer.data(), buffer.size() / 4);
+    ASSERT_GT(n, 0);
+    got += static_cast<size_t>(n);
+  }
 }
 
 TEST_F(InitExchangeTest, WithoutAnOfferTheReplyIsLibfuses) {

@@ -56,7 +56,7 @@ class ControlFilesTest : public ::testing::Test {
   }
 
   absl::Status Write(const std::string& text) {
-    return files_->Write(ControlFile::kControl, 0, text);
+    return files_->Write(ControlFile::kControl, 0, {text});
   }
   View& view() { return *served_->views()[0]; }
 

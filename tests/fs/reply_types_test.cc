@@ -2,6 +2,9 @@
 #include "fs/model/reply_types.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
 
 #include "gtest/gtest.h"
 
@@ -25,6 +28,22 @@ TEST(StatOfTest, TimesBefore1970AreWholeSecondsAndARest) {
   file.mtime_ns = 1000000001;
   EXPECT_EQ(StatOf(file).st_mtim.tv_sec, 1);
   EXPECT_EQ(StatOf(file).st_mtim.tv_nsec, 1);
+}
+
+// Written through cached pages: "abcdef" from the last bytes of a page on comes
+// in two pieces.
+TEST(WrittenTextTest, AWriteMayBeCutWhereAPageEnds) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_TRUE((WrittenText{"abc", page - 3}.may_be_cut()));
+  EXPECT_FALSE((WrittenText{"abc", page - 4}.may_be_cut()));
+  EXPECT_FALSE((WrittenText{"abc", page - 3, true}.may_be_cut()));
+  // From the beginning of a page on it is cut by size alone.
+  const std::string whole(page, 'x');
+  EXPECT_FALSE((WrittenText{whole, 0}.may_be_cut()));
+  EXPECT_FALSE((WrittenText{whole, 3 * page}.may_be_cut()));
+  // The page was read before.
+  EXPECT_FALSE((WrittenText{whole, page - 3}.may_be_cut()));
+  EXPECT_TRUE((WrittenText{whole + "abc", page - 3}.may_be_cut()));
 }
 
 TEST(SetSizeTest, ABlockThatIsBegunCounts) {

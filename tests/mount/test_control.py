@@ -37,6 +37,38 @@ def state_of(mount):
             trees.contents(mount.path))
 
 
+# [S-4.2e] A write is taken whole or refused, wherever in the file it begins.
+@pytest.mark.parametrize("opens", ["seen", "unseen"])
+def test_no_write_is_taken_in_part(mounts, source, opens):
+    """One descriptor for many writes crosses the pages of the file."""
+    mount = mounts(source, {**MANUAL, "open": opens})
+    control = os.open(mount.control_dir / "control", os.O_WRONLY)
+    try:
+        written = os.pwrite(control, b"seed = 1234\n", 4087)
+    except OSError as error:
+        assert opens == "unseen" and error.errno == errno.EINVAL
+        assert "cut this write" in mount.read("error")
+        assert "seed = 1" not in mount.read("control")
+    else:
+        assert opens == "seen" and written == 12
+        assert "seed = 1234\n" in mount.read("control")
+    refused = 0
+    for number in range(1, 601):
+        line = f"epoch = {number}\n".encode()
+        try:
+            written = os.write(control, line)
+        except OSError as error:
+            assert error.errno == errno.EINVAL
+            refused += 1
+            os.lseek(control, 0, os.SEEK_SET)
+            written = os.write(control, line)
+        assert written == len(line)
+        status = json.loads((mount.control_dir / "status").read_text())
+        assert status["views"][0]["epoch"] == number
+    assert refused == (0 if opens == "seen" else 1)
+    os.close(control)
+
+
 # [S-4.2b] The control directory is hidden from listings.
 def test_the_directory_is_hidden_and_complete(mount):
     assert ".shufflefs" not in os.listdir(mount.path)

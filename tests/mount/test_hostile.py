@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import subprocess
 
 import pytest
 
@@ -115,6 +116,54 @@ def test_orders_that_are_open_share_their_memory(mounts, folder):
     assert held[0].read() != fresh
     for file in held:
         file.close()
+
+
+HOLD = """
+import os, sys
+held, refusals = [], set()
+for number in range(int(sys.argv[2])):
+    try:
+        held.append(os.open(sys.argv[1].replace("@", str(number + 5)),
+                            os.O_RDONLY))
+        if "@" in sys.argv[1]:
+            os.listdir(held[-1])
+    except OSError as error:
+        refusals.add(error.errno)
+print(len(held), *refusals, flush=True)
+sys.stdin.read()
+"""
+
+
+# [S-9.2f] What other users keep open of the control directory takes less than
+# 16 MiB of the daemon's memory, for each of them.
+@pytest.mark.parametrize("name", ["metrics", "epoch/@/tree/c0"])
+def test_what_strangers_keep_open_is_bounded(mounts, source, name):
+    if harness.NOBODY == harness.SELF:
+        pytest.skip("needs root")
+    mount = mounts(source, {**MANUAL, "allow_other": None})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE,
+                       (max(soft, 20_100), max(hard, 20_100)))
+    before = resident(mount)
+    holder = subprocess.Popen(
+        harness.as_user(harness.NOBODY,
+                        [harness.PYTHON, "-c", HOLD,
+                         mount.control_dir / name, "20000"]),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with holder:
+        held, *refusals = map(int, holder.stdout.readline().split())
+        assert refusals == [errno.ENFILE] and held > 100
+        assert resident(mount) - before < 16 << 20
+        refused = harness.run(["cat", mount.control_dir / "metrics"],
+                              user=harness.NOBODY, check=False)
+        assert os.strerror(errno.ENFILE) in refused.stderr
+        assert "shufflefs_" in mount.read("metrics")  # the owner's
+        holder.stdin.close()
+    harness.eventually(
+        lambda: harness.run(["cat", mount.control_dir / "metrics"],
+                            user=harness.NOBODY, check=False).returncode == 0,
+        what="the memory is free again")
 
 
 # [S-9.2d] Epochs that were looked up by path and are not in use are let go of.

@@ -215,6 +215,53 @@ def test_no_descriptor_mixes_two_states_of_a_file(mounts, source, how):
     shown.stat()
 
 
+# [S-25.2c] Who opens such a file in the source for writing waits until its
+# readers in the mount are cut off.
+@pytest.mark.parametrize("how", ["detached", "covered", "moved"])
+def test_readers_are_cut_off_where_no_path_leads(mounts, source, folder, how):
+    (folder / "above").mkdir()
+    mount = mounts(source, NATIVE, mountpoint=folder / "above" / "mnt")
+    reader = os.open(mount.path / "a" / "1.bin", os.O_RDONLY)
+    assert os.read(reader, 1000) == (source / "a" / "1.bin").read_bytes()[:1000]
+    if how == "detached":
+        harness.run(["umount", "-l", mount.path])
+    elif how == "covered":
+        harness.run(["mount", "-t", "tmpfs", "none", mount.path])
+    else:
+        (folder / "above").rename(folder / "below")
+    try:
+        with open(source / "a" / "1.bin", "r+b") as writer:
+            writer.write(bytes(SIZES[1]))
+        for offset in (0, MIB, SIZES[1] - 5):
+            assert attempt(os.pread, reader, 1000, offset) == errno.EIO
+    finally:
+        assert attempt(os.close, reader) == errno.EIO
+        if how == "covered":
+            harness.run(["umount", mount.path])
+        elif how == "moved":
+            (folder / "below").rename(folder / "above")
+    if how == "detached":
+        mount.expect_exit()  # no way into the mount is left
+    else:
+        mount.unmount()
+
+
+def test_a_mount_that_is_covered_leaves_the_reads_to_the_daemon(mounts, source):
+    mount = mounts(source, NATIVE)
+    inside = os.open(mount.path / "a", os.O_PATH)
+    harness.run(["mount", "-t", "tmpfs", "none", mount.path])
+    try:
+        reader = os.open("1.bin", os.O_RDONLY, dir_fd=inside)
+        data = (source / "a" / "1.bin").read_bytes()
+        assert os.read(reader, 1000) == data[:1000]
+        os.close(reader)
+        os.close(inside)
+    finally:
+        harness.run(["umount", mount.path])
+    assert metric(mount, "backed_opens") == 0
+    mount.unmount()
+
+
 def test_readers_never_see_two_states(mounts, source):
     """Readers in a loop, while a writer fills the file with another byte."""
     victim = source / "a" / "1.bin"

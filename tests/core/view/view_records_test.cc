@@ -292,6 +292,33 @@ TEST_F(ViewRecordsTest, WhatNeedsAnswersIsRefusedOnceOpensAreToBeReported) {
   EXPECT_TRUE(view_->Prepare(change).ok());
 }
 
+// Or a write to all views would take effect in some of them.
+TEST_F(ViewRecordsTest, NothingKeepsWhatWasCheckedFromBeingInstalled) {
+  ControlRequest change;
+  change.config = Config();
+  change.config.policy = "native";
+  change.config_changed = true;
+  change.next_epoch = true;
+  ASSERT_EQ(view_->Install(*view_->Prepare(change)), absl::OkStatus());
+  change.config = Config();
+  {
+    auto refused = view_->Prepare(change);
+    ASSERT_EQ(view_->CheckInstall(*refused), absl::OkStatus());
+    EXPECT_FALSE(view_->PrepareReports());
+  }
+  EXPECT_TRUE(view_->PrepareReports());  // it was not installed
+  view_->ForgoReports();
+  auto late = view_->Prepare(change);
+  EXPECT_TRUE(view_->PrepareReports());
+  EXPECT_TRUE(absl::IsInvalidArgument(view_->CheckInstall(*late)));
+  view_->ForgoReports();
+  auto prepared = view_->Prepare(change);
+  ASSERT_EQ(view_->CheckInstall(*prepared), absl::OkStatus());
+  EXPECT_FALSE(view_->PrepareReports());
+  EXPECT_EQ(view_->Install(*std::move(prepared)), absl::OkStatus());
+  EXPECT_EQ(view_->setup()->policy->name(), Config().policy);
+}
+
 // Images beside the container, whose names move.
 class MixedViewTest : public ViewRecordsTest {
  protected:
