@@ -52,11 +52,19 @@ struct FoundContainer {
 
 struct FoundContainers {
   std::vector<FoundContainer> containers;
+  // Files that are no containers, but whose rows may be those of some. They are
+  // shown as they are. Their numbers follow those of the containers.
+  std::vector<FoundContainer> beside;
   std::vector<ContainerGroup> groups;
   std::vector<UntouchedFile> untouched;  // files that look like containers
   // Why files are mixed in separate sets: some users may read only a part of
   // them.
   std::string parted;
+
+  const FoundContainer& At(size_t number) const {
+    return number < containers.size() ? containers[number]
+                                      : beside[number - containers.size()];
+  }
 };
 
 // A file's path relative to the view, for the rules.
