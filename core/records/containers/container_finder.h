@@ -72,7 +72,8 @@ std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file);
 
 // Files in a split, hidden files and files that move between names are no
 // containers. Left untouched are:
-// * files that have a sidecar file or belong to a table;
+// * files that have a sidecar file, or an index that another may have, too, or
+//   belong to a table;
 // * files to be aligned, unless all of them can be;
 // * with record.scope = set: files whose set is incomplete, or that cannot be
 //   mixed with the rest of it, for example because other users may read them.

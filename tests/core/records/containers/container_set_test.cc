@@ -118,6 +118,16 @@ TEST_F(ContainerSetTest, AFileWithASidecarIsUntouched) {
   }
 }
 
+TEST_F(ContainerSetTest, FilesThatShareAnIndexAreUntouched) {
+  tree_.Files({"a.tfrecord", "a.tfrecords", "a.idx", "b.tfrecord", "b.idx"});
+  ViewConfig config;
+  config.pair = PairMode::kOff;
+  const auto set = Make(config);
+  EXPECT_THAT(Containers(*set), ElementsAre("b.tfrecord"));
+  EXPECT_FALSE(set->IndexedBy(Entry("a.idx")).has_value());
+  EXPECT_EQ(Untouched(*set).size(), 2u);
+}
+
 TEST_F(ContainerSetTest, WhatTheUserNamesIsOneWhateverItsSidecars) {
   tree_.Files({"train.svm", "train.json", "deep/more.svm", "val/v.svm", "a.tar",
                "a.tar.idx"});
@@ -136,7 +146,8 @@ TEST_F(ContainerSetTest, NothingIsAContainerWhereNamesMove) {
   EXPECT_EQ(set->count(), 0u);
   EXPECT_EQ(set->Report().containers, 0u);
   EXPECT_EQ(Untouched(*set).size(), 4u);
-  EXPECT_THAT(Untouched(*set)["cats/a.tar"], HasSubstr("names show other files"));
+  EXPECT_THAT(Untouched(*set)["cats/a.tar"],
+              HasSubstr("names show other files"));
 }
 
 TEST_F(ContainerSetTest, AViewSeesItsSubtreeAndNamesItFromThere) {

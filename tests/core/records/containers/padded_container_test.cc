@@ -319,6 +319,41 @@ TEST_F(PaddedContainerTest, ASecondSidecarKeepsTheFileAsItIs) {
   EXPECT_EQ(Untouched(*set).size(), 2u);
 }
 
+// It leads to the records of one, and is shown in the order of one.
+TEST_F(PaddedContainerTest, AnIndexOfTwoFilesKeepsBothAsTheyAre) {
+  const std::string data = Tfrecords({"one", "two"});
+  const std::string index = "0 19\n19 19\n";
+  tree_.File("a/train.tfrecord", data);
+  tree_.File("a/train.idx", index);
+  tree_.File("a/train.tfrecord-00001-of-00002", Tfrecords({"1", "2", "3"}));
+  tree_.File("b/train.tfrecord", data);
+  tree_.File("b/train.idx", index);
+  const auto set = Make();
+  EXPECT_EQ(set->count(), 1u);
+  EXPECT_TRUE(set->Has(Entry("b/train.tfrecord")));
+  EXPECT_FALSE(set->IndexedBy(Entry("a/train.idx")).has_value());
+  const auto untouched = Untouched(*set);
+  EXPECT_EQ(untouched.size(), 2u);
+  for (const auto& [path, why] : untouched) {
+    EXPECT_THAT(why, HasSubstr("train.idx, which another file may have"))
+        << path;
+  }
+}
+
+TEST_F(PaddedContainerTest, APaddedFileKeepsAnIndexThatAnotherMayHave) {
+  unpacked_.File("a.tfrecord", Tfrecords({"one", "two"}));
+  Pack(PageFit::kNext);
+  const std::string index = Slurp(tree_.At("pack/a.tfrecord.idx"));
+  tree_.File("pack/a.tfrecord.tfrecord", Tfrecords({"one", "two"}));
+  const auto set = Make();
+  set->Index(tree_.Source(), {});
+  EXPECT_TRUE(set->Has(Entry("pack/a.tfrecord")));
+  EXPECT_FALSE(set->Has(Entry("pack/a.tfrecord.tfrecord")));
+  EXPECT_EQ(set->IndexedBy(Entry("pack/a.tfrecord.idx")),
+            Entry("pack/a.tfrecord"));
+  EXPECT_EQ(set->Report().padded, 1u);
+}
+
 TEST(IndexLinesTest, AnyRangeIsThatOfTheWholeTextOfAnySize) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
