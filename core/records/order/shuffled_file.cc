@@ -333,10 +333,13 @@ void ShuffledFile::LendLineEnds(PartPlan& plan) const {
     const ContainerShape& shape = family.member(copy.file);
     const uint64_t end = copy.from + copy.bytes;
     if (!shape.lacks_newline || end <= shape.file_bytes) continue;
-    copy.bytes -= shape.lent_bytes();
+    // Blocks may end between the two bytes of a lent CR LF.
+    const uint64_t lent = std::min(copy.bytes, end - shape.file_bytes);
+    copy.bytes -= lent;
     const uint64_t to = copy.to + copy.bytes;
     if (shape.line_end == LineEnd::kCrLf) {
-      plan.literals.push_back({to, "\r\n"});
+      const uint64_t missing = end - lent - shape.file_bytes;
+      plan.literals.push_back({to, std::string("\r\n").substr(missing, lent)});
     } else {
       plan.newlines.push_back(to);
     }
