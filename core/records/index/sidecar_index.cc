@@ -24,8 +24,10 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr size_t kGapReadBytes = size_t{64} << 10;
-// Two numbers of 20 digits, and blanks.
-constexpr size_t kLongestLine = 4096;
+// Two numbers of 20 digits, and blanks. A view shows lines as long as those of
+// the source are on average, with what is left before the first one.
+constexpr size_t kLongestLine = 256;
+constexpr size_t kLongestFirstLine = size_t{1} << 20;
 
 uint32_t DigitCount(uint64_t number) {
   return static_cast<uint32_t>(absl::AlphaNum(number).size());
@@ -40,6 +42,15 @@ absl::Status NotItsIndex(const SidecarIndex& sidecar) {
 absl::Status NotWhatWasWritten(const SidecarIndex& sidecar) {
   return absl::DataLossError(absl::StrCat(
       sidecar.path, ": is not the index that was written with it"));
+}
+
+size_t LongestLine(uint64_t line) {
+  return line == 1 ? kLongestFirstLine : kLongestLine;
+}
+
+absl::Status TooLong(uint64_t line) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", line, " is too long"));
 }
 
 absl::Status IndexingStopped() {
@@ -223,7 +234,10 @@ absl::Status TfrecordIndexLines::Lines(absl::string_view text,
   TfrecordSpan span;
   while (!text.empty()) {
     ++taken_;
-    if (!TakeTfrecordIndexLine(text, &span)) {
+    const size_t before = text.size();
+    const bool is_valid = TakeTfrecordIndexLine(text, &span);
+    if (before - text.size() > LongestLine(taken_)) return TooLong(taken_);
+    if (!is_valid) {
       return absl::InvalidArgumentError(
           absl::StrCat("line ", taken_, " is not an offset and a size"));
     }
@@ -248,11 +262,8 @@ absl::Status TfrecordIndexLines::Feed(absl::string_view text,
   RETURN_IF_ERROR(Lines(text.substr(0, whole), take));
   text.remove_prefix(whole);
   held_.append(text.data(), text.size());
-  if (held_.size() > kLongestLine) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("line ", taken_ + 1, " is too long"));
-  }
-  return absl::OkStatus();
+  return held_.size() > LongestLine(taken_ + 1) ? TooLong(taken_ + 1)
+                                                : absl::OkStatus();
 }
 
 absl::Status TfrecordIndexLines::Finish(const Take& take) {

@@ -33,7 +33,8 @@ class TfrecordIndexLines {
   using Take = std::function<absl::Status(const TfrecordSpan&)>;
 
   // Takes the next piece of the text. Errors: InvalidArgument, which names the
-  // line, for a malformed one; those of `take`. After an error nothing is
+  // line, for a malformed one, and one of more than 256 bytes; of the first,
+  // more than 1 MiB. Those of `take`. After an error nothing is
   // called again.
   absl::Status Feed(absl::string_view text, const Take& take);
   // The text has ended. Its last line may lack a line end.

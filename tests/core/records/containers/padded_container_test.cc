@@ -358,7 +358,7 @@ TEST(IndexLinesTest, AnyRangeIsThatOfTheWholeTextOfAnySize) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  for (const uint64_t source_bytes : {0u, 40000u, 70001u}) {
+  for (const uint64_t source_bytes : {0u, 40000u, 70001u, 5000001u}) {
     const auto sizes = testing_support::RandomSizes(3000, 30000, rng);
     const auto container = testing_support::MakeContainer(sizes, 0, 0, rng);
     ContainerShape shape = container.shape;
@@ -384,6 +384,30 @@ TEST(IndexLinesTest, AnyRangeIsThatOfTheWholeTextOfAnySize) {
   }
 }
 
+TEST(IndexLinesTest, PartsOfAnIndexTakeLittleMemory) {
+  Rng rng{RandomKey(1)};
+  for (const uint64_t source_bytes :
+       {0u, 2000000u * 3 - 1, 2000000u * 40 - 1}) {
+    ContainerShape shape;
+    shape.records = std::make_shared<FixedTable>(0, 16, 2000000);
+    IndexLinesOf lines;
+    for (uint64_t i = 0; i < 2000000; ++i) lines.Add(16);
+    shape.index = lines.Finish(source_bytes);
+    shape.file_bytes = 32000000;
+    RecordOrderOptions options;
+    options.whole_bytes = uint64_t{1} << 40;
+    const auto policy = PolicyOf("lirs", PolicyOptions());
+    const IndexText text(shape,
+                         MakeRecordOrder(*policy, *shape.records, options));
+    for (int i = 0; i < 5; ++i) {
+      const uint64_t part = rng.Bounded(text.part_count());
+      EXPECT_LE(text.Plan(part).literals.front().bytes.capacity(),
+                uint64_t{1} << 20);
+    }
+    EXPECT_EQ(text.part_begin(text.part_count()), text.bytes());
+  }
+}
+
 TEST(TfrecordIndexLinesTest, PiecesOfAnySizeGiveTheSameLines) {
   const std::string text = "0 100\n  100\t7 \r\n107 20";
   for (size_t piece = 1; piece <= text.size(); ++piece) {
@@ -399,8 +423,32 @@ TEST(TfrecordIndexLinesTest, PiecesOfAnySizeGiveTheSameLines) {
     ASSERT_TRUE(lines.Finish(take).ok());
     EXPECT_EQ(spans, *ParseTfrecordIndex(text));
   }
+}
+
+// A view shows as long lines, and each takes memory.
+TEST(TfrecordIndexLinesTest, LinesHaveABound) {
+  const TfrecordIndexLines::Take take = [](const TfrecordSpan&) {
+    return absl::OkStatus();
+  };
+  const auto feed = [&](size_t bytes, bool whole) {
+    TfrecordIndexLines lines;
+    EXPECT_TRUE(lines.Feed("0 16\n", take).ok());
+    return lines.Feed(std::string(bytes, ' ') + (whole ? "16 16\n" : ""), take)
+        .code();
+  };
+  EXPECT_EQ(feed(250, true), absl::StatusCode::kOk);
+  EXPECT_EQ(feed(256, false), absl::StatusCode::kOk);
+  for (const bool whole : {true, false}) {
+    EXPECT_EQ(feed(257, whole), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(feed(5000, whole), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(feed(1048576, whole), absl::StatusCode::kInvalidArgument);
+  }
+  // What is left over comes before the first line.
   TfrecordIndexLines lines;
-  EXPECT_EQ(lines.Feed(std::string(5000, ' '), nullptr).code(),
+  EXPECT_TRUE(lines.Feed(std::string(100000, ' ') + "0 16\n", take).ok());
+  EXPECT_EQ(TfrecordIndexLines()
+                .Feed(std::string(1048576, ' ') + "0 16\n", take)
+                .code(),
             absl::StatusCode::kInvalidArgument);
 }
 
