@@ -316,8 +316,8 @@ IndexRequest ContainerSet::RequestFor(size_t place,
   request.format = container.format;
   request.options = &rules_.OptionsOf(
       PathInView(catalogue, dataset_->root(), container.file));
-  request.wants_head_hash = container.group != FoundContainer::kAlone;
   request.may_mix = FamilyOf(container.file) != nullptr;
+  request.wants_head_hash = request.may_mix;
   request.padded = container.padded;
   if (container.index) {
     request.index =

@@ -128,6 +128,30 @@ TEST_F(ContainerSetTest, FilesThatShareAnIndexAreUntouched) {
   EXPECT_EQ(Untouched(*set).size(), 2u);
 }
 
+// Only families compare what is before their records.
+TEST_F(ContainerSetTest, HeadsAreReadForFamiliesOnly) {
+  tree_.Files({"X.bin", "y.bin", "a-00000-of-00002.tar", "a-00001-of-00002.tar",
+               "u.parquet", "v.parquet"});
+  for (const RecordScope scope : {RecordScope::kFile, RecordScope::kSet}) {
+    ViewConfig config;
+    config.record.as = "*.bin:fixed,bytes=1";
+    config.record.align = "X.bin:y.bin";
+    config.record.scope = scope;
+    const auto set = Make(config);
+    ContainerSet::IndexOptions options;
+    std::atomic<int> asked{0};
+    std::atomic<int> hashed{0};
+    options.find = [&](const SourceDir& source, const IndexRequest& request) {
+      ++asked;
+      hashed += request.wants_head_hash;
+      return IndexContainer(source, request);
+    };
+    set->Index(tree_.Source(), options);
+    EXPECT_GE(asked, 4);
+    EXPECT_EQ(hashed, scope == RecordScope::kSet ? 2 : 0);
+  }
+}
+
 TEST_F(ContainerSetTest, WhatTheUserNamesIsOneWhateverItsSidecars) {
   tree_.Files({"train.svm", "train.json", "deep/more.svm", "val/v.svm", "a.tar",
                "a.tar.idx"});
