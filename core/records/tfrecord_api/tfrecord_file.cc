@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/formats/tfrecord/tfrecord_frame.h"
 #include "core/formats/tfrecord/tfrecord_scanner.h"
@@ -49,7 +50,12 @@ absl::Status TfrecordFile::FindRecords(const Options& options) {
   }
   ASSIGN_OR_RETURN(table_, Scan(indexed.identity.size));
   if (options.saved.empty()) return absl::OkStatus();
-  return SaveRecordIndex(options.saved, RecordIndex{indexed, table_});
+  const absl::Status saved =
+      SaveRecordIndex(options.saved, RecordIndex{indexed, table_});
+  if (!saved.ok()) {
+    Log(LogLevel::kWarning, absl::StrCat("index not saved: ", saved.message()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const OffsetTable>> TfrecordFile::Scan(

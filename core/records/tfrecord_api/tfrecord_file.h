@@ -22,8 +22,8 @@ class TfrecordFile {
  public:
   struct Options {
     // The file with the saved table (index_file.h). It is used if it fits, else
-    // replaced. "" = none: the file is read from end to end to find its
-    // records.
+    // replaced. That it cannot be saved is logged, and no error. "" = none: the
+    // file is read from end to end to find its records.
     std::string saved;
   };
 

@@ -182,6 +182,15 @@ TEST_F(TfrecordFileTest, DamageIsToldWithItsPlace) {
               HasSubstr("at byte 7 has 5 bytes"));
 }
 
+// A saved table only saves time.
+TEST_F(TfrecordFileTest, ATableThatCannotBeSavedIsUsedAllTheSame) {
+  Write({"one", "two"});
+  const auto file =
+      TfrecordFile::Open(Path(), {.saved = tree_.At("none/table")});
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(*(*file)->Read(1), "two");
+}
+
 TEST_F(TfrecordFileTest, ATableIsKept) {
   Write({"one", "two"});
   const std::string saved = tree_.At("table");
