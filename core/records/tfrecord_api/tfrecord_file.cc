@@ -22,6 +22,12 @@ namespace {
 
 constexpr uint64_t kScanBytes = uint64_t{1} << 20;
 
+// Returns whether the open file is the one that was to be indexed.
+bool IsStill(int fd, const IndexedFile& indexed) {
+  struct stat st;
+  return fstat(fd, &st) == 0 && LastingIdentityOf(fd, st) == indexed.identity;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const TfrecordFile>> TfrecordFile::Open(
@@ -49,6 +55,11 @@ absl::Status TfrecordFile::FindRecords(const Options& options) {
     }
   }
   ASSIGN_OR_RETURN(table_, Scan(indexed.identity.size));
+  if (!IsStill(fd_.get(), indexed)) {
+    return ErrnoStatus(
+        ESTALE,
+        absl::StrCat(path_, ": it changed while its records were found"));
+  }
   if (options.saved.empty()) return absl::OkStatus();
   const absl::Status saved =
       SaveRecordIndex(options.saved, RecordIndex{indexed, table_});

@@ -28,7 +28,8 @@ class TfrecordFile {
   };
 
   // Errors: those of open and read; InvalidArgument if `path` is no regular
-  // file; DataLoss, with the byte, if it is no TFRecord file.
+  // file; DataLoss, with the byte, if it is no TFRecord file; ESTALE if it
+  // changed while its records were found.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const TfrecordFile>> Open(
       const std::string& path, const Options& options);
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const TfrecordFile>> Open(
