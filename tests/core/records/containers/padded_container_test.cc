@@ -25,6 +25,7 @@
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/formats/tfrecord/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_index_fixture.h"
 #include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
@@ -36,6 +37,7 @@ using ::testing::UnorderedElementsAreArray;
 using testing_support::Apply;
 using testing_support::PolicyOf;
 using testing_support::Slurp;
+using testing_support::SpansOf;
 using testing_support::TempTree;
 using testing_support::Tfrecord;
 using testing_support::Tfrecords;
@@ -82,8 +84,8 @@ std::string Whole(const PartedFile& file, const std::string& source) {
 // The frames that an index leads to.
 std::vector<std::string> FramesBy(const std::string& index,
                                   const std::string& file) {
-  const auto spans = ParseTfrecordIndex(index);
-  EXPECT_TRUE(spans.ok()) << spans.status();
+  const auto spans = SpansOf(index);
+  EXPECT_TRUE(spans.has_value());
   std::vector<std::string> frames;
   uint64_t end = 0;
   for (const TfrecordSpan& span : spans.value()) {
@@ -421,7 +423,7 @@ TEST(TfrecordIndexLinesTest, PiecesOfAnySizeGiveTheSameLines) {
       ASSERT_TRUE(lines.Feed(text.substr(at, piece), take).ok());
     }
     ASSERT_TRUE(lines.Finish(take).ok());
-    EXPECT_EQ(spans, *ParseTfrecordIndex(text));
+    EXPECT_EQ(spans, *SpansOf(text));
   }
 }
 
