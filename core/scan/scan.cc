@@ -72,6 +72,9 @@ class Scanner {
   void PushBatch(std::shared_ptr<OpenDir> open, ScannedBatch* batch)
       ABSL_LOCKS_EXCLUDED(mu_);
   void AddUnreadable(std::string path) ABSL_LOCKS_EXCLUDED(mu_);
+  void AddUnreadable(const ScannedDir& dir,
+                     const std::vector<std::string>& names)
+      ABSL_LOCKS_EXCLUDED(mu_);
   void Fail(absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Constant.
@@ -129,6 +132,15 @@ void Scanner::AddUnreadable(std::string path) {
   unreadable_.push_back(std::move(path));
 }
 
+void Scanner::AddUnreadable(const ScannedDir& dir,
+                            const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const std::string path = dir.path();
+  for (const std::string& name : names) {
+    AddUnreadable(absl::StrCat(path, path.empty() ? "" : "/", name));
+  }
+}
+
 void Scanner::Fail(absl::Status status) {
   MutexLock lock(mu_);
   failure_.Update(status);
@@ -162,6 +174,7 @@ void Scanner::List(ScannedDir* dir) {
         [&](ScannedBatch* batch) { PushBatch(open, batch); },
         [this] { return Stopping(); });
     if (!complete) AddUnreadable(dir->path());
+    AddUnreadable(*dir, open->too_long);
     if (!dir->batches.empty()) Stat(*open, *dir->batches.back());
   } else if (dir->parent == nullptr) {
     Fail(Annotate(fd.status(), source_.path()));
@@ -182,10 +195,7 @@ void Scanner::Stat(OpenDir& open, ScannedBatch& batch) {
           .Run();
   PushDirs(findings.dirs);
   for (ScannedDir* loop : findings.loops) AddUnreadable(loop->path());
-  for (const std::string& name : findings.failed) {
-    std::string dir = open.dir->path();
-    AddUnreadable(absl::StrCat(dir, dir.empty() ? "" : "/", name));
-  }
+  AddUnreadable(*open.dir, findings.failed);
   uint64_t added = batch.entries.size();
   if (entries_.fetch_add(added) + added > kMaxEntries) {
     Fail(absl::ResourceExhaustedError(absl::StrCat(

@@ -50,11 +50,11 @@ struct ScanOptions {
 };
 
 // Scans the whole source and blocks until done. An entry that cannot be read (a
-// directory without permission, a failed stat) is listed in the catalogue's
-// unreadable() and is no error. An entry that vanishes meanwhile is left out.
-// Errors: Cancelled if `stop` was requested; the errno of reading the source
-// directory itself; ResourceExhausted beyond 2^32 - 2 entries, or 4 GiB of
-// names in one directory.
+// directory without permission, a failed stat, a name over 255 bytes) is listed
+// in the catalogue's unreadable() and is no error. An entry that vanishes
+// meanwhile is left out. Errors: Cancelled if `stop` was requested; the errno
+// of reading the source directory itself; ResourceExhausted beyond 2^32 - 2
+// entries, or 4 GiB of names in one directory.
 absl::StatusOr<Catalogue> Scan(const SourceDir& source,
                                const ScanOptions& options);
 

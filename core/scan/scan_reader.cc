@@ -4,8 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <numeric>
 
@@ -46,6 +48,13 @@ void AddName(ScannedDir& dir, const dirent64& read, absl::string_view name) {
   batch.names += static_cast<char>(name.size());
   batch.names.append(name.data(), name.size());
   batch.names += '\0';
+}
+
+// The name of the entry at `at`. It may be longer than dirent64::d_name, so
+// only the entry's own length bounds it.
+absl::string_view NameAt(const char* at, size_t entry_bytes) {
+  constexpr size_t kHead = offsetof(dirent64, d_name);
+  return {at + kHead, strnlen(at + kHead, entry_bytes - kHead)};
 }
 
 }  // namespace
@@ -89,7 +98,23 @@ std::vector<CatalogueTables::Device> ClassTable::TakeDevices() {
   return std::move(device_rows_);
 }
 
-bool ListNames(const OpenDir& open, const std::string& skip,
+void AddListed(absl::string_view listed, const std::string& skip,
+               ScannedDir& dir, std::vector<std::string>& too_long) {
+  for (size_t at = 0; at < listed.size();) {
+    const auto* entry = reinterpret_cast<const dirent64*>(listed.data() + at);
+    const absl::string_view name = NameAt(listed.data() + at, entry->d_reclen);
+    at += entry->d_reclen;
+    const bool left_out = !skip.empty() && name == skip;
+    if (name == "." || name == ".." || left_out) continue;
+    if (name.size() > ScannedBatch::kLongestName) {
+      too_long.emplace_back(name);
+    } else {
+      AddName(dir, *entry, name);
+    }
+  }
+}
+
+bool ListNames(OpenDir& open, const std::string& skip,
                const std::function<void(ScannedBatch* batch)>& full,
                const std::function<bool()>& stopping) {
   ScannedDir& dir = *open.dir;
@@ -98,14 +123,8 @@ bool ListNames(const OpenDir& open, const std::string& skip,
   while (!stopping()) {
     ssize_t got = getdents64(open.fd.get(), buffer.data(), buffer.size());
     if (got <= 0) return got == 0;
-    for (ssize_t at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<dirent64*>(buffer.data() + at);
-      at += entry->d_reclen;
-      absl::string_view name(entry->d_name);
-      bool left_out = !skip.empty() && name == skip;
-      if (name == "." || name == ".." || left_out) continue;
-      AddName(dir, *entry, name);
-    }
+    AddListed({buffer.data(), static_cast<size_t>(got)}, skip, dir,
+              open.too_long);
     for (; handed_out + 1 < dir.batches.size(); ++handed_out) {
       full(dir.batches[handed_out].get());
     }

@@ -65,14 +65,22 @@ struct OpenDir {
   UniqueFd fd;
   std::atomic<uint32_t> holders{1};
   std::atomic<bool> refused{false};  // no search permission
-  Mutex mu;                          // guards dir->children
+  // Names that the catalogue cannot hold. Of the thread that lists.
+  std::vector<std::string> too_long;
+  Mutex mu;  // guards dir->children
 };
+
+// Adds the entries that getdents64 wrote to `listed`, except `skip`, "." and
+// "..". Names over 255 bytes go to `too_long`: FUSE, exFAT and SMB have them,
+// as they limit characters.
+void AddListed(absl::string_view listed, const std::string& skip,
+               ScannedDir& dir, std::vector<std::string>& too_long);
 
 // Lists `open`. `skip` is a name to leave out, "" = none. Calls `full` for each
 // full batch that another batch follows. The last batch is left to the caller
 // (dir->batches.back(), if there is any). `stopping` ends it early. Returns
 // false if the directory could not be read to its end.
-bool ListNames(const OpenDir& open, const std::string& skip,
+bool ListNames(OpenDir& open, const std::string& skip,
                const std::function<void(ScannedBatch* batch)>& full,
                const std::function<bool()>& stopping);
 

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,6 +34,7 @@ struct ScannedEntry {
 // are full.
 struct ScannedBatch {
   static constexpr uint32_t kEntries = 1024;
+  static constexpr size_t kLongestName = 255;  // its length is one byte
   uint32_t first_ordinal = 0;
   std::string names;  // per name: length byte, bytes, NUL
   std::vector<ScannedEntry> entries;

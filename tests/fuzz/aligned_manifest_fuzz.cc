@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/records/aligned/aligned_manifest.h"
+#include "core/records/index/padded_builder.h"
 
 namespace shufflefs {
 namespace {
@@ -21,19 +22,26 @@ void Require(bool holds) {
   if (!holds) abort();
 }
 
-void TryIndex(const AlignedManifest& manifest, absl::string_view text) {
-  for (const AlignedFile& file : manifest.files()) {
-    const auto spans = manifest.ParseIndex(text, file);
-    if (!spans.ok()) continue;
-    Require(spans->size() == file.records);
-    uint64_t end = 0;
-    uint64_t bytes = 0;
-    for (const TfrecordSpan& span : *spans) {
-      Require(span.offset >= end && span.bytes > 0);
-      end = span.offset + span.bytes;
-      bytes += span.bytes;
-    }
-    Require(end == file.padded_bytes && bytes == file.stripped_bytes);
+void TryIndex(const AlignedFile& file, absl::string_view text) {
+  PaddedBuilder builder(file);
+  TfrecordIndexLines lines;
+  const TfrecordIndexLines::Take take = [&](const TfrecordSpan& span) {
+    return builder.Take(span) ? absl::OkStatus()
+                              : absl::DataLossError("no such record");
+  };
+  ContainerShape shape;
+  if (!lines.Feed(text, take).ok() || !lines.Finish(take).ok() ||
+      !builder.Finish(text.size(), &shape)) {
+    return;
+  }
+  const RecordTable& shown = *shape.records;
+  const RecordTable& placed = *shape.placed;
+  Require(shown.count() == file.records && placed.count() == file.records);
+  Require(shown.begin(shown.count()) == file.stripped_bytes);
+  Require(placed.begin(placed.count()) == file.padded_bytes);
+  for (uint64_t record = 0; record < shown.count(); ++record) {
+    Require(shown.bytes(record) > 0);
+    Require(shown.bytes(record) <= placed.bytes(record));
   }
 }
 
@@ -53,8 +61,9 @@ void Run(absl::string_view input) {
     Require(manifest->Find(file.name) == &file);
     Require(file.stripped_bytes <= file.padded_bytes);
   }
-  if (mark != absl::string_view::npos) {
-    TryIndex(*manifest, input.substr(mark + 4));
+  if (mark == absl::string_view::npos) return;
+  for (const AlignedFile& file : manifest->files()) {
+    TryIndex(file, input.substr(mark + 4));
   }
 }
 

@@ -12,7 +12,8 @@
 // SWITCHES/lists exists, access control lists of files whose name begins with
 // "hang" are not told; while SWITCHES/no_lists exists, access control lists
 // cannot be read; while SWITCHES/renumber exists, files have other numbers each
-// time.
+// time. While SWITCHES/long exists, the file "cached" also has names of 256 and
+// 300 bytes.
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
 #include <fcntl.h>
@@ -44,7 +45,13 @@ const Roots& Here() {
   return *static_cast<Roots*>(fuse_get_context()->private_data);
 }
 
-std::string Path(const char* path) { return Here().directory + path; }
+std::string Path(const char* path) {
+  std::string real = Here().directory + path;
+  const size_t slash = real.rfind('/');
+  if (real.size() - slash - 1 > 255)
+    real.replace(slash + 1, real.npos, "cached");
+  return real;
+}
 
 bool IsOn(const char* name) {
   return access((Here().switches + "/" + name).c_str(), F_OK) == 0;
@@ -125,6 +132,11 @@ int ReadDir(const char* path, void* buffer, fuse_fill_dir_t fill, off_t,
     fill(buffer, entry->d_name, nullptr, 0, fuse_fill_dir_flags(0));
   }
   closedir(dir);
+  for (const size_t bytes : {256, 300}) {
+    if (!IsOn("long")) break;
+    const std::string name(bytes, 'l');
+    fill(buffer, name.c_str(), nullptr, 0, fuse_fill_dir_flags(0));
+  }
   return 0;
 }
 

@@ -46,6 +46,8 @@ def source(folder):
     root.mkdir()
     (root / "a1.parquet").write_bytes(columnar.parquet(GROUPS))
     (root / "a2.parquet").write_bytes(columnar.parquet(GROUPS, ordinals=True))
+    # Three, so none of the two files c#.arrow may be that of one of these.
+    (root / "a3.parquet").write_bytes(columnar.parquet(GROUPS))
     (root / "c1.arrow").write_bytes(columnar.arrow_file(BODIES))
     (root / "d.feather").write_bytes(columnar.arrow_file(BODIES))
     (root / "c2.arrow").write_bytes(columnar.arrow_stream(BODIES))
@@ -90,8 +92,8 @@ def test_only_the_list_of_groups_changes(mounts, source, policy):
         mount.next_epoch()
     assert len(seen) == 12
     assert records(mount) == {
-        **records(mount), "containers": 5, "indexed": 5, "untouched": [],
-        "records": 1200, "levels": {"row groups": 2, "record batches": 3}}
+        **records(mount), "containers": 6, "indexed": 6, "untouched": [],
+        "records": 1500, "levels": {"row groups": 3, "record batches": 3}}
 
 
 def test_the_batches_of_a_stream_move(mounts, source):
@@ -209,7 +211,38 @@ def test_what_is_untouched_and_why(mounts, source):
     assert set(untouched) == {*reasons, "dask/_metadata"}
     for name, why in reasons.items():
         assert why in untouched[name], name
-    assert records(mount)["indexed"] == 5
+    assert records(mount)["indexed"] == 6
+
+
+def array(rows):
+    """A NumPy file of so many numbers."""
+    head = f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({rows},), }}"
+    return (b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n"
+            + bytes(8 * rows))
+
+
+# [S-6.3d] Parquet and Arrow files that others may belong to row by row are
+# shown as they are.
+def test_rows_keep_the_labels_of_another_format(mounts, folder):
+    root = folder / "source"
+    pairs = [("array/X.parquet", "array/y.npy"),
+             ("arrow/U.parquet", "arrow/v.arrow")]
+    for table, labels in pairs:
+        (root / table).parent.mkdir(parents=True)
+        (root / table).write_bytes(columnar.parquet(GROUPS))
+        (root / labels).write_bytes(
+            array(sum(map(len, GROUPS))) if labels.endswith("npy")
+            else columnar.arrow_file(BODIES))
+    (root / "free.parquet").write_bytes(columnar.parquet(GROUPS))
+    mount = manual(mounts, root, {"policy": "lirs"})
+    for names in pairs:
+        for name in names:
+            assert ((mount.path / name).read_bytes()
+                    == (root / name).read_bytes()), name
+    assert {each["path"] for each in records(mount)["untouched"]} == {
+        "array/X.parquet", "arrow/U.parquet", "arrow/v.arrow"}
+    assert ((mount.path / "free.parquet").read_bytes()
+            != (root / "free.parquet").read_bytes())
 
 
 def test_a_pass_ends_when_all_columns_were_read(mounts, folder):

@@ -400,3 +400,17 @@ def test_unmounting_ends_while_the_scan_hangs(source, mounts):
                        and "indexing" in mount.read("status"), what="mount")
     mount.run([harness.shufflectl(), "umount", mount.path], timeout=60)
     mount.expect_exit()
+
+
+# No other file takes the place of one with such a name, or loses its own.
+def test_names_that_are_too_long_are_named_and_left_out(source, mounts):
+    short = "l" * (300 % 256)
+    (source.directory / short).write_bytes(content(short))
+    source.hang("long")
+    mount = mounts(source.path, NATIVE)
+    assert sorted(os.listdir(mount.path)) == sorted(
+        os.listdir(source.directory))
+    assert (mount.path / short).read_bytes() == content(short)
+    for size in (256, 300):
+        line = f" {'l' * size}: cannot be read"
+        assert mount.log().count(line) == 1, mount.log()

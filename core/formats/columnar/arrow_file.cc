@@ -40,12 +40,15 @@ class ArrowFooter : public ColumnarFooter {
   uint64_t begin() const override { return begin_; }
   uint64_t size() const override { return list_.size(); }
 
-  std::string Reordered(
-      const std::function<uint64_t(uint64_t)>& group_at) const override {
+  std::string ReorderedBytes(const GroupAt& group_at, uint64_t from,
+                             uint64_t to) const override {
     std::string bytes;
-    bytes.reserve(list_.size());
-    for (uint64_t at = 0; at < count(); ++at) {
-      bytes.append(list_, group_at(at) * sizeof(Block), sizeof(Block));
+    bytes.reserve(to - from);
+    for (uint64_t at = from / sizeof(Block); from < to; ++at) {
+      const uint64_t begin = from - at * sizeof(Block);
+      const uint64_t take = std::min(to - from, sizeof(Block) - begin);
+      bytes.append(list_, group_at(at) * sizeof(Block) + begin, take);
+      from += take;
     }
     return bytes;
   }

@@ -31,11 +31,17 @@ class ColumnarFooter {
   // The bytes of the file that are replaced: [begin, begin + size).
   virtual uint64_t begin() const = 0;
   virtual uint64_t size() const = 0;
+  using GroupAt = std::function<uint64_t(uint64_t)>;
   // The replacement, size() bytes, if position p shows group `group_at(p)`.
   // REQUIRES: group_at is a permutation of [0, count()). It may be called more
   // than once for a position.
-  virtual std::string Reordered(
-      const std::function<uint64_t(uint64_t)>& group_at) const = 0;
+  std::string Reordered(const GroupAt& group_at) const {
+    return ReorderedBytes(group_at, 0, size());
+  }
+  // The bytes [from, to) of it. Takes memory for these only. REQUIRES: from <=
+  // to <= size().
+  virtual std::string ReorderedBytes(const GroupAt& group_at, uint64_t from,
+                                     uint64_t to) const = 0;
 
   // For each group in the source's order: the lowest byte of the file with data
   // of it, and the number of its bytes. They tell where to read ahead and how

@@ -22,6 +22,29 @@ absl::Status Refused(absl::string_view why) {
   return absl::FailedPreconditionError(why);
 }
 
+// The bytes [from, to) of what is appended.
+class ByteRange {
+ public:
+  ByteRange(uint64_t from, uint64_t to) : from_(from), to_(to) {
+    bytes_.reserve(to - from);
+  }
+
+  void Append(absl::string_view piece) {
+    const uint64_t begin = std::max(from_, at_);
+    const uint64_t end = std::min(to_, at_ + piece.size());
+    if (begin < end) bytes_.append(piece.data() + (begin - at_), end - begin);
+    at_ += piece.size();
+  }
+  uint64_t at() const { return at_; }  // bytes appended so far
+  std::string Take() { return std::move(bytes_); }
+
+ private:
+  const uint64_t from_;
+  const uint64_t to_;
+  uint64_t at_ = 0;
+  std::string bytes_;
+};
+
 class ParquetFooter : public ColumnarFooter {
  public:
   // `list` is the bytes of the entries of `groups`. It begins at byte `begin`
@@ -40,21 +63,25 @@ class ParquetFooter : public ColumnarFooter {
   // The ordinals are the same set of numbers in every order. So together they
   // take the same number of bytes, though one entry may grow and another
   // shrink.
-  std::string Reordered(
-      const std::function<uint64_t(uint64_t)>& group_at) const override {
-    std::string bytes;
-    bytes.reserve(list_.size());
-    for (uint64_t at = 0; at < entries_.size(); ++at) {
+  std::string ReorderedBytes(const GroupAt& group_at, uint64_t from,
+                             uint64_t to) const override {
+    const absl::string_view list(list_);
+    ByteRange range(from, to);
+    std::string ordinal;
+    for (uint64_t at = 0; range.at() < to; ++at) {
       const ParquetRowGroup& entry = entries_[group_at(at)];
       if (entry.ordinal_begin == 0) {
-        bytes.append(list_, entry.begin, entry.end - entry.begin);
+        range.Append(list.substr(entry.begin, entry.end - entry.begin));
         continue;
       }
-      bytes.append(list_, entry.begin, entry.ordinal_begin - entry.begin);
-      AppendThriftInteger(static_cast<int64_t>(at), bytes);
-      bytes.append(list_, entry.ordinal_end, entry.end - entry.ordinal_end);
+      range.Append(list.substr(entry.begin, entry.ordinal_begin - entry.begin));
+      ordinal.clear();
+      AppendThriftInteger(static_cast<int64_t>(at), ordinal);
+      range.Append(ordinal);
+      range.Append(
+          list.substr(entry.ordinal_end, entry.end - entry.ordinal_end));
     }
-    return bytes;
+    return range.Take();
   }
 
   std::vector<uint64_t> group_begins() const override {

@@ -5,9 +5,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/status.h"
 
 namespace shufflefs {
 namespace {
@@ -33,24 +31,7 @@ void AppendNumber(uint64_t number, uint32_t width, std::string* text) {
   text->append(digits.data(), digits.size());
 }
 
-uint32_t Digits(uint64_t number) {
-  return static_cast<uint32_t>(absl::AlphaNum(number).size());
-}
-
 }  // namespace
-
-TfrecordIndexWidths EqualLines(const RecordTable& table) {
-  uint64_t largest = 0;
-  uint64_t smallest = ~uint64_t{0};
-  for (uint64_t record = 0; record < table.count(); ++record) {
-    largest = std::max(largest, table.bytes(record));
-    smallest = std::min(smallest, table.bytes(record));
-  }
-  if (table.count() == 0) return {};
-  // The last record has the largest offset if it is the smallest record.
-  return {.offset = Digits(table.begin(table.count()) - smallest),
-          .bytes = Digits(largest)};
-}
 
 void AppendTfrecordIndexLine(const TfrecordSpan& span,
                              const TfrecordIndexWidths& widths,
@@ -61,20 +42,6 @@ void AppendTfrecordIndexLine(const TfrecordSpan& span,
   text->push_back('\n');
 }
 
-std::string WriteTfrecordIndex(const RecordTable& table,
-                               absl::Span<const uint64_t> order,
-                               const TfrecordIndexWidths& widths) {
-  std::string text;
-  if (table.count() == 0) return text;
-  TfrecordSpan span = {.offset = table.begin(0), .bytes = 0};
-  for (const uint64_t record : order) {
-    span.bytes = table.bytes(record);
-    AppendTfrecordIndexLine(span, widths, &text);
-    span.offset += span.bytes;
-  }
-  return text;
-}
-
 bool TakeTfrecordIndexLine(absl::string_view& text, TfrecordSpan* span) {
   const size_t length = std::min(text.find('\n'), text.size());
   absl::string_view line = text.substr(0, length);
@@ -83,31 +50,6 @@ bool TakeTfrecordIndexLine(absl::string_view& text, TfrecordSpan* span) {
   if (!TakeNumber(line, &span->bytes)) return false;
   SkipBlanks(line);
   return line.empty();
-}
-
-absl::StatusOr<std::vector<TfrecordSpan>> ParseTfrecordIndex(
-    absl::string_view text) {
-  std::vector<TfrecordSpan> spans;
-  while (!text.empty()) {
-    TfrecordSpan& span = spans.emplace_back();
-    if (!TakeTfrecordIndexLine(text, &span)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("line ", spans.size(), " is not an offset and a size"));
-    }
-  }
-  return spans;
-}
-
-bool IsTfrecordIndexOf(absl::string_view text, const RecordTable& table) {
-  TfrecordSpan span;
-  for (uint64_t record = 0; record < table.count(); ++record) {
-    if (text.empty() || !TakeTfrecordIndexLine(text, &span) ||
-        span.offset != table.begin(record) ||
-        span.bytes != table.bytes(record)) {
-      return false;
-    }
-  }
-  return text.empty();
 }
 
 }  // namespace shufflefs

@@ -9,12 +9,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
-#include "core/formats/record_table.h"
 
 namespace shufflefs {
 
@@ -32,32 +28,14 @@ struct TfrecordIndexWidths {
   uint32_t bytes = 0;
 };
 
-// Widths with which every order of the records gives a text of the same size
-// and equally long lines: offset + 1 + bytes + 1.
-TfrecordIndexWidths EqualLines(const RecordTable& table);
-
 void AppendTfrecordIndexLine(const TfrecordSpan& span,
                              const TfrecordIndexWidths& widths,
                              std::string* text);
 
-// The index of a file that has the records of `table` in this order, from where
-// the first of the table is. REQUIRES: each is less than table.count().
-std::string WriteTfrecordIndex(const RecordTable& table,
-                               absl::Span<const uint64_t> order,
-                               const TfrecordIndexWidths& widths = {});
-
-// Takes the next line off `text`, which is not empty, by the rules of
-// ParseTfrecordIndex. Returns false if it is malformed.
+// Takes the next line off `text`, which is not empty. Blanks, tabs and a '\r'
+// may be around the numbers, and a last line may lack its end. Returns false if
+// it is malformed.
 bool TakeTfrecordIndexLine(absl::string_view& text, TfrecordSpan* span);
-
-// Accepts blanks, tabs and a '\r' around the numbers, and a last line without
-// an end. InvalidArgument, which names the line, for anything else.
-absl::StatusOr<std::vector<TfrecordSpan>> ParseTfrecordIndex(
-    absl::string_view text);
-
-// Returns whether `text`, parsed by ParseTfrecordIndex, is the index of all
-// records of the table, in file order.
-bool IsTfrecordIndexOf(absl::string_view text, const RecordTable& table);
 
 }  // namespace shufflefs
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
@@ -206,48 +205,6 @@ void AlignedManifest::Add(AlignedFile file) {
         return absl::string_view(a.name) < absl::string_view(b.name);
       });
   files_.insert(behind, std::move(file));
-}
-
-absl::StatusOr<std::vector<TfrecordSpan>> AlignedManifest::ReadIndex(
-    const std::string& directory, const AlignedFile& file) const {
-  const std::string path = absl::StrCat(directory, "/", file.idx_name());
-  ASSIGN_OR_RETURN(
-      const std::string text,
-      ReadWholeFile(path, std::min(file.idx_bytes, kMostWholeFile)));
-  if (text.size() != file.idx_bytes ||
-      XXH3_64bits(text.data(), text.size()) != file.idx_checksum) {
-    return absl::DataLossError(absl::StrCat(path, ": the checksum differs"));
-  }
-  absl::StatusOr<std::vector<TfrecordSpan>> spans = ParseIndex(text, file);
-  if (!spans.ok()) return Annotate(spans.status(), path);
-  return spans;
-}
-
-absl::StatusOr<std::vector<TfrecordSpan>> AlignedManifest::ParseIndex(
-    absl::string_view text, const AlignedFile& file) const {
-  absl::StatusOr<std::vector<TfrecordSpan>> spans = ParseTfrecordIndex(text);
-  if (!spans.ok()) return absl::DataLossError(spans.status().message());
-  uint64_t end = 0;
-  uint64_t bytes = 0;
-  for (const TfrecordSpan& span : *spans) {
-    if (span.offset < end || span.offset > file.padded_bytes ||
-        span.bytes < kLeastRecord ||
-        span.bytes > file.padded_bytes - span.offset) {
-      return MakesNoSense(absl::StrCat("a record at byte ", span.offset));
-    }
-    if (span.bytes <= page_bytes_ &&
-        PagesOf(span.offset, span.bytes, page_bytes_) > 1) {
-      return MakesNoSense(
-          absl::StrCat("the record at byte ", span.offset, " lies across"));
-    }
-    bytes += span.bytes;
-    end = span.offset + span.bytes;
-  }
-  if (spans->size() != file.records || bytes != file.stripped_bytes ||
-      end != file.padded_bytes) {
-    return MakesNoSense("its records are not those of the file");
-  }
-  return spans;
 }
 
 }  // namespace shufflefs

@@ -47,7 +47,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/formats/tfrecord/tfrecord_index.h"
 #include "core/records/aligned/page_packer.h"
 
 namespace shufflefs {
@@ -101,14 +100,6 @@ class AlignedManifest {
   // REQUIRES: there is none of that name, and the name is valid
   // (IsAlignedName).
   void Add(AlignedFile file);
-
-  // Where the records of a file are. Reads only NAME.idx. Errors, naming it:
-  // the errno; DataLoss if it is not that of `file`.
-  absl::StatusOr<std::vector<TfrecordSpan>> ReadIndex(
-      const std::string& directory, const AlignedFile& file) const;
-  // The same from its text. Errors do not name the file.
-  absl::StatusOr<std::vector<TfrecordSpan>> ParseIndex(
-      absl::string_view text, const AlignedFile& file) const;
 
  private:
   absl::Status AddRows(absl::string_view rows, absl::string_view names);

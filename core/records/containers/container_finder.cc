@@ -52,6 +52,7 @@ class Finder {
  private:
   Ranges RangesInside() const;
   void Consider(EntryId file);
+  void LeaveSharedIndexes();
   void Add(EntryId file, const RecordFormat& format,
            absl::string_view keyed_by);
   void AddPadded(EntryId file, const PaddedDirs::Padded& padded,
@@ -87,6 +88,7 @@ FoundContainers Finder::Run() {
   for (; next < catalogue.entries_end(root).value(); ++next) {
     Consider(EntryId(next));
   }
+  LeaveSharedIndexes();
   if (rules_.options().scope != RecordScope::kFile) {
     MakeFamilies(dataset_, rules_, found_);
   }
@@ -157,6 +159,26 @@ void Finder::Consider(EntryId file) {
   }
   Add(file, format, path);
   found_.containers.back().index = index;
+}
+
+// An index that two files may have can be shown in the order of one only. A
+// padded file needs its own: it says where the records are.
+void Finder::LeaveSharedIndexes() {
+  std::map<EntryId, size_t> users;
+  for (const FoundContainer& container : found_.containers) {
+    if (container.index) ++users[*container.index];
+  }
+  std::erase_if(found_.containers, [&](const FoundContainer& container) {
+    if (!container.index || container.padded != nullptr ||
+        users[*container.index] == 1) {
+      return false;
+    }
+    Leave(container.file,
+          absl::StrCat("it has a sidecar file, ",
+                       dataset_.catalogue().name(*container.index),
+                       ", which another file may have, too"));
+    return true;
+  });
 }
 
 void Finder::Add(EntryId file, const RecordFormat& format,

@@ -52,11 +52,19 @@ struct FoundContainer {
 
 struct FoundContainers {
   std::vector<FoundContainer> containers;
+  // Files that are no containers, but whose rows may be those of some. They are
+  // shown as they are. Their numbers follow those of the containers.
+  std::vector<FoundContainer> beside;
   std::vector<ContainerGroup> groups;
   std::vector<UntouchedFile> untouched;  // files that look like containers
   // Why files are mixed in separate sets: some users may read only a part of
   // them.
   std::string parted;
+
+  const FoundContainer& At(size_t number) const {
+    return number < containers.size() ? containers[number]
+                                      : beside[number - containers.size()];
+  }
 };
 
 // A file's path relative to the view, for the rules.
@@ -64,7 +72,8 @@ std::string PathInView(const Catalogue& catalogue, DirId root, EntryId file);
 
 // Files in a split, hidden files and files that move between names are no
 // containers. Left untouched are:
-// * files that have a sidecar file or belong to a table;
+// * files that have a sidecar file, or an index that another may have, too, or
+//   belong to a table;
 // * files to be aligned, unless all of them can be;
 // * with record.scope = set: files whose set is incomplete, or that cannot be
 //   mixed with the rest of it, for example because other users may read them.

@@ -15,6 +15,7 @@
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 #include "core/config/record_options.h"
+#include "core/formats/record_format.h"
 #include "core/records/order/shuffled_file.h"
 
 namespace shufflefs {
@@ -32,13 +33,16 @@ struct ContainerGroup {
   Kind kind = Kind::kAligned;
   std::string why_not;          // "" if names allow the group
   std::vector<size_t> members;  // indices of containers
-  // Of kAlike: members of each series, by its number, in the order of theirs,
-  // and which series might be companions.
+  // Of kAlike: files that are no containers, by their numbers in
+  // FoundContainers, and the format that their rows are counted by.
+  std::map<size_t, const RecordFormat*> beside;
+  // Of kAlike: members of each series, or files beside them, by its number, in
+  // the order of theirs, and which series might be companions.
   std::map<size_t, std::vector<size_t>> series;
   std::vector<std::vector<Alike>> alike;
 };
 
-// The result for each member, by its index.
+// The result for each member and each file beside them, by its index.
 using MemberShapes = std::map<size_t, absl::StatusOr<ContainerShape>>;
 
 // Gives the whole group one order, or the reason why there is none. With
@@ -46,7 +50,7 @@ using MemberShapes = std::map<size_t, absl::StatusOr<ContainerShape>>;
 // file that cannot be mixed keeps its own. `file_at` returns the file of a
 // container index. Frees the names in the shapes. Returns a line for `status`
 // if files of a view are not mixed because of their names, else "". REQUIRES:
-// `found` has all members.
+// `found` has all members, and all files beside them.
 std::string JoinGroup(const ContainerGroup& group, RecordScope scope,
                       const Catalogue& catalogue,
                       const std::function<EntryId(size_t)>& file_at,

@@ -22,6 +22,9 @@
 namespace shufflefs {
 namespace {
 
+// Of a larger file that is no container the rows are not counted.
+constexpr uint64_t kMostRowBytes = uint64_t{64} << 20;
+
 // Files with a single group of rows each.
 struct Unmixed {
   uint64_t files = 0;
@@ -274,7 +277,8 @@ void ContainerSet::IndexNext(const SourceDir& source,
         continue;
       }
       if (read < request.expected.size) note(request.expected.size - read);
-      Settle(next, std::move(shape), read);
+      Settle(next, std::move(shape), read,
+             [&](size_t number) { return RowsOf(number, source, options); });
     }
     return true;
   });
@@ -312,8 +316,8 @@ IndexRequest ContainerSet::RequestFor(size_t place,
   request.format = container.format;
   request.options = &rules_.OptionsOf(
       PathInView(catalogue, dataset_->root(), container.file));
-  request.wants_head_hash = container.group != FoundContainer::kAlone;
   request.may_mix = FamilyOf(container.file) != nullptr;
+  request.wants_head_hash = request.may_mix;
   request.padded = container.padded;
   if (container.index) {
     request.index =
@@ -330,21 +334,35 @@ IndexRequest ContainerSet::RequestFor(size_t place,
   return request;
 }
 
+absl::StatusOr<ContainerShape> ContainerSet::RowsOf(
+    size_t number, const SourceDir& source, const IndexOptions& options) const {
+  IndexRequest request = RequestFor(number, options);
+  request.saved = FilePlace();
+  request.may_mix = true;  // it need not end with a line end
+  request.progress = [&](uint64_t) { return !options.stop.stop_requested(); };
+  if (request.expected.size > kMostRowBytes) {
+    return absl::FailedPreconditionError("it is too large to count its rows");
+  }
+  return OrExhausted("its index",
+                     [&] { return options.find(source, request); });
+}
+
 void ContainerSet::Settle(size_t place, absl::StatusOr<ContainerShape> shape,
-                          uint64_t read) {
+                          uint64_t read, const FindRows& rows) {
   {
     MutexLock lock(mu_);
     states_[place].read = read;
   }
   if (At(place).group != FoundContainer::kAlone) {
-    SettleInGroup(place, std::move(shape));
+    SettleInGroup(place, std::move(shape), rows);
   } else {
     Publish(place, std::move(shape));
   }
 }
 
 void ContainerSet::SettleInGroup(size_t place,
-                                 absl::StatusOr<ContainerShape> shape) {
+                                 absl::StatusOr<ContainerShape> shape,
+                                 const FindRows& rows) {
   const size_t number = At(place).group;
   const ContainerGroup& group = found_.groups[number];
   MemberShapes joined;
@@ -356,6 +374,10 @@ void ContainerSet::SettleInGroup(size_t place,
     joined = std::move(known);
     joining_.erase(number);
   }
+  for (const auto& [beside, format] : group.beside) {
+    const auto& found = joined.emplace(beside, rows(beside)).first->second;
+    if (absl::IsCancelled(found.status())) return;
+  }
   std::string warning = JoinGroup(
       group, rules_.options().scope, dataset_->catalogue(),
       [this](size_t member) { return At(member).file; }, joined);
@@ -363,7 +385,9 @@ void ContainerSet::SettleInGroup(size_t place,
     MutexLock lock(mu_);
     unmixed_[number] = std::move(warning);
   }
-  for (auto& [member, known] : joined) Publish(member, std::move(known));
+  for (const size_t member : group.members) {
+    Publish(member, std::move(joined.at(member)));
+  }
 }
 
 void ContainerSet::Publish(size_t place, absl::StatusOr<ContainerShape> shape) {

@@ -173,9 +173,7 @@ class ContainerSet {
   };
   static constexpr size_t kNone = ~size_t{0};
 
-  const FoundContainer& At(size_t place) const {
-    return found_.containers[place];
-  }
+  const FoundContainer& At(size_t place) const { return found_.At(place); }
   // Null: it is in no group whose records are mixed.
   const ContainerGroup* FamilyOf(EntryId file) const;
   // A reader waits for it.
@@ -190,12 +188,18 @@ class ContainerSet {
   bool TriesAgain(size_t place, const absl::Status& error);
   // Queues the containers of again_ for another try. Returns their number.
   uint64_t TakeAgain();
-  // `read`: bytes of it that were read.
-  void Settle(size_t place, absl::StatusOr<ContainerShape> shape,
-              uint64_t read);
+  // Finds the rows of a file that is no container, by its number.
+  using FindRows = std::function<absl::StatusOr<ContainerShape>(size_t)>;
+  absl::StatusOr<ContainerShape> RowsOf(size_t number, const SourceDir& source,
+                                        const IndexOptions& options) const;
+  // `read`: bytes of it that were read. `rows` is called for the files beside a
+  // group.
+  void Settle(size_t place, absl::StatusOr<ContainerShape> shape, uint64_t read,
+              const FindRows& rows);
   // The same for a member of a group. When the last one comes, all become
   // known.
-  void SettleInGroup(size_t place, absl::StatusOr<ContainerShape> shape);
+  void SettleInGroup(size_t place, absl::StatusOr<ContainerShape> shape,
+                     const FindRows& rows);
   void Publish(size_t place, absl::StatusOr<ContainerShape> shape);
   absl::Status Stopped(EntryId file) const;
   // Notifies all waiters whose container will never be known.

@@ -30,6 +30,8 @@ namespace {
 
 // A header, or enough to recognise a format.
 constexpr size_t kHeadBytes = 16384;
+// Read at a time to hash what is before the first record.
+constexpr uint64_t kHashBytes = uint64_t{1} << 20;
 
 ContainerShape FixedContainer(const FixedShape& fixed, uint64_t file_bytes) {
   ContainerShape shape;
@@ -186,26 +188,31 @@ absl::StatusOr<absl::optional<ContainerShape>> FindGroups(
   return shape;
 }
 
-// Hashes the bytes before the first record.
-absl::Status HashHead(int fd, ContainerShape& shape) {
+struct HeadHashDeleter {
+  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+};
+
+// Hashes the bytes before the first record, which may be nearly all of them.
+absl::Status HashHead(int fd, const IndexRequest& request,
+                      ContainerShape& shape) {
   const uint64_t head = shape.records->begin(0);
-  XXH3_state_t* const state = XXH3_createState();
-  XXH3_64bits_reset(state);
-  std::vector<char> buffer(kHeadBytes);
-  absl::Status status;
-  for (uint64_t at = 0; at < head && status.ok();) {
+  const std::unique_ptr<XXH3_state_t, HeadHashDeleter> state(
+      XXH3_createState());
+  XXH3_64bits_reset(state.get());
+  std::vector<char> buffer(std::min(kHashBytes, head));
+  for (uint64_t at = 0; at < head;) {
     const size_t wanted = std::min<uint64_t>(buffer.size(), head - at);
-    const absl::StatusOr<size_t> got = ReadAt(fd, at, buffer.data(), wanted);
-    if (!got.ok() || *got < wanted) {
-      status = got.ok() ? EndsEarly(at + *got) : got.status();
-      break;
-    }
-    XXH3_64bits_update(state, buffer.data(), wanted);
+    ASSIGN_OR_RETURN(const size_t got, ReadAt(fd, at, buffer.data(), wanted));
+    if (got < wanted) return EndsEarly(at + got);
+    XXH3_64bits_update(state.get(), buffer.data(), wanted);
     at += wanted;
+    // The scan has counted these bytes.
+    if (request.progress && !request.progress(0)) {
+      return absl::CancelledError("indexing was stopped");
+    }
   }
-  shape.head_hash = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
-  return status;
+  shape.head_hash = XXH3_64bits_digest(state.get());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ContainerShape> ShapeOf(int fd, const IndexRequest& request,
@@ -269,7 +276,9 @@ absl::StatusOr<ContainerShape> IndexContainer(const SourceDir& source,
   const absl::string_view head(buffer.data(), got);
   ASSIGN_OR_RETURN(ContainerShape shape, ShapeOf(fd, request, head));
   RETURN_IF_ERROR(AddIndex(source, request, shape));
-  if (request.wants_head_hash) RETURN_IF_ERROR(HashHead(fd, shape));
+  if (request.wants_head_hash) {
+    RETURN_IF_ERROR(HashHead(fd, request, shape));
+  }
   return shape;
 }
 

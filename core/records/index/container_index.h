@@ -37,8 +37,8 @@ struct IndexRequest {
   // Not null: a padded file, whose index says where its records are. Outlives
   // the call.
   const AlignedFile* padded = nullptr;
-  // Called now and then with the number of bytes read or skipped. Returning
-  // false stops the work. May be empty.
+  // Called now and then with the number of bytes read or skipped, 0 for those
+  // that were counted before. Returning false stops the work. May be empty.
   std::function<bool(uint64_t bytes)> progress;
   // Called with the reason if the index could not be saved, which is no error
   // of the call. Empty: it is logged.

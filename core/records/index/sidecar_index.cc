@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <memory>
 #include <utility>
@@ -15,8 +14,7 @@
 #include "core/base/files/read_at.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/formats/tfrecord/tfrecord_scanner.h"
-#include "core/records/index/offset_table_builder.h"
+#include "core/records/index/padded_builder.h"
 #include "core/source/file_check.h"
 
 namespace shufflefs {
@@ -24,8 +22,10 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr size_t kGapReadBytes = size_t{64} << 10;
-// Two numbers of 20 digits, and blanks.
-constexpr size_t kLongestLine = 4096;
+// Two numbers of 20 digits, and blanks. A view shows lines as long as those of
+// the source are on average, with what is left before the first one.
+constexpr size_t kLongestLine = 256;
+constexpr size_t kLongestFirstLine = size_t{1} << 20;
 
 uint32_t DigitCount(uint64_t number) {
   return static_cast<uint32_t>(absl::AlphaNum(number).size());
@@ -40,6 +40,15 @@ absl::Status NotItsIndex(const SidecarIndex& sidecar) {
 absl::Status NotWhatWasWritten(const SidecarIndex& sidecar) {
   return absl::DataLossError(absl::StrCat(
       sidecar.path, ": is not the index that was written with it"));
+}
+
+size_t LongestLine(uint64_t line) {
+  return line == 1 ? kLongestFirstLine : kLongestLine;
+}
+
+absl::Status TooLong(uint64_t line) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("line ", line, " is too long"));
 }
 
 absl::Status IndexingStopped() {
@@ -73,69 +82,8 @@ absl::Status ReadSidecar(const SourceDir& source, const SidecarIndex& sidecar,
   return CheckUnchanged(fd, sidecar.expected);
 }
 
-// Compares an index with a table, which it reads in large steps.
-class Comparison {
- public:
-  explicit Comparison(const RecordTable& table) : table_(table) {}
-
-  bool Take(const TfrecordSpan& span) {
-    if (next_ == table_.count()) return false;
-    if (next_ == first_ + held_) Fill();
-    const size_t at = next_++ - first_;
-    lines_.Add(span.bytes);
-    return span.offset == begins_[at] &&
-           span.bytes == begins_[at + 1] - begins_[at];
-  }
-  bool all() const { return next_ == table_.count(); }
-  const IndexLinesOf& lines() const { return lines_; }
-
- private:
-  void Fill() {
-    first_ = next_;
-    held_ = std::min<uint64_t>(table_.count() - first_, begins_.size() - 1);
-    table_.Begins(first_, absl::MakeSpan(begins_).subspan(0, held_ + 1));
-  }
-
-  const RecordTable& table_;
-  IndexLinesOf lines_;
-  std::array<uint64_t, 1025> begins_ = {};
-  uint64_t next_ = 0;
-  uint64_t first_ = 0;  // of begins_
-  uint64_t held_ = 0;   // records in it
-};
-
-struct Gap {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-};
-
-// Keeps some of the gaps between records, evenly spread over the file. All of
-// them may be as many as its pages, and reading them as much as reading it.
-class SomeGaps {
- public:
-  void Add(const Gap& gap) {
-    if (seen_++ % every_ != 0) return;
-    if (kept_.size() == kMost) Thin();
-    // The last gap seen is kept only if it still has its turn.
-    if ((seen_ - 1) % every_ == 0) kept_.push_back(gap);
-  }
-  const std::vector<Gap>& kept() const { return kept_; }
-
- private:
-  static constexpr size_t kMost = 1024;
-
-  void Thin() {
-    for (size_t i = 0; 2 * i < kept_.size(); ++i) kept_[i] = kept_[2 * i];
-    kept_.resize((kept_.size() + 1) / 2);
-    every_ *= 2;
-  }
-
-  std::vector<Gap> kept_;
-  uint64_t seen_ = 0;
-  uint64_t every_ = 1;
-};
-
-absl::Status CheckZeros(int fd, const Gap& gap, const SidecarIndex& sidecar) {
+absl::Status CheckZeros(int fd, const PaddingGap& gap,
+                        const SidecarIndex& sidecar) {
   std::vector<char> buffer(std::min<uint64_t>(gap.bytes, kGapReadBytes));
   for (uint64_t at = 0; at < gap.bytes;) {
     if (sidecar.goes_on && !sidecar.goes_on()) return IndexingStopped();
@@ -156,62 +104,6 @@ absl::Status CheckZeros(int fd, const Gap& gap, const SidecarIndex& sidecar) {
   return absl::OkStatus();
 }
 
-// Makes the tables of a padded file from its index.
-class PaddedBuilder {
- public:
-  explicit PaddedBuilder(const AlignedFile& file) : file_(file) {
-    shown_.Begin(0);
-    placed_.Begin(0);
-  }
-
-  // Returns false if there can be no such record.
-  bool Take(const TfrecordSpan& span) {
-    const uint64_t end = last_.offset + last_.bytes;
-    if (span.offset < end || span.offset > file_.padded_bytes ||
-        span.bytes < kTfrecordHeadBytes + kTfrecordTailBytes ||
-        span.bytes > file_.padded_bytes - span.offset) {
-      return false;
-    }
-    if (span.offset > end) gaps_.Add({end, span.offset - end});
-    // Bytes between a record and the next one belong to it.
-    if (shown_.count() > 0) {
-      placed_.Add(span.offset - last_.offset);
-    } else if (span.offset != 0) {
-      return false;
-    }
-    shown_.Add(span.bytes);
-    lines_.Add(span.bytes);
-    last_ = span;
-    return true;
-  }
-
-  const std::vector<Gap>& some_gaps() const { return gaps_.kept(); }
-
-  // Returns false if the records are not those of the file.
-  bool Finish(uint64_t idx_bytes, ContainerShape* shape) {
-    if (shown_.count() != file_.records || shown_.count() == 0 ||
-        shown_.end() != file_.stripped_bytes ||
-        last_.offset + last_.bytes != file_.padded_bytes) {
-      return false;
-    }
-    placed_.Add(last_.bytes);
-    shape->file_bytes = file_.stripped_bytes;
-    shape->index = lines_.Finish(idx_bytes);
-    shape->records = shown_.Finish();
-    shape->placed = placed_.Finish();
-    shape->order_by = shape->placed;  // pages are those of the file
-    return true;
-  }
-
- private:
-  const AlignedFile& file_;
-  OffsetTableBuilder shown_;
-  OffsetTableBuilder placed_;
-  IndexLinesOf lines_;
-  SomeGaps gaps_;
-  TfrecordSpan last_;
-};
-
 struct IndexHashDeleter {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
 };
@@ -223,7 +115,10 @@ absl::Status TfrecordIndexLines::Lines(absl::string_view text,
   TfrecordSpan span;
   while (!text.empty()) {
     ++taken_;
-    if (!TakeTfrecordIndexLine(text, &span)) {
+    const size_t before = text.size();
+    const bool is_valid = TakeTfrecordIndexLine(text, &span);
+    if (before - text.size() > LongestLine(taken_)) return TooLong(taken_);
+    if (!is_valid) {
       return absl::InvalidArgumentError(
           absl::StrCat("line ", taken_, " is not an offset and a size"));
     }
@@ -248,11 +143,8 @@ absl::Status TfrecordIndexLines::Feed(absl::string_view text,
   RETURN_IF_ERROR(Lines(text.substr(0, whole), take));
   text.remove_prefix(whole);
   held_.append(text.data(), text.size());
-  if (held_.size() > kLongestLine) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("line ", taken_ + 1, " is too long"));
-  }
-  return absl::OkStatus();
+  return held_.size() > LongestLine(taken_ + 1) ? TooLong(taken_ + 1)
+                                                : absl::OkStatus();
 }
 
 absl::Status TfrecordIndexLines::Finish(const Take& take) {
@@ -280,10 +172,25 @@ IndexLines IndexLinesOf::Finish(uint64_t source_bytes) const {
   return lines;
 }
 
+bool IndexComparison::Take(const TfrecordSpan& span) {
+  if (next_ == table_.count()) return false;
+  if (next_ == first_ + held_) Fill();
+  const size_t at = next_++ - first_;
+  lines_.Add(span.bytes);
+  return span.offset == begins_[at] &&
+         span.bytes == begins_[at + 1] - begins_[at];
+}
+
+void IndexComparison::Fill() {
+  first_ = next_;
+  held_ = std::min<uint64_t>(table_.count() - first_, begins_.size() - 1);
+  table_.Begins(first_, absl::MakeSpan(begins_).subspan(0, held_ + 1));
+}
+
 absl::StatusOr<IndexLines> CheckSidecarIndex(const SourceDir& source,
                                              const SidecarIndex& sidecar,
                                              const RecordTable& records) {
-  Comparison comparison(records);
+  IndexComparison comparison(records);
   TfrecordIndexLines lines;
   const TfrecordIndexLines::Take take = [&](const TfrecordSpan& span) {
     return comparison.Take(span) ? absl::OkStatus() : NotItsIndex(sidecar);
@@ -321,7 +228,7 @@ absl::StatusOr<ContainerShape> ReadPaddedRecords(const SourceDir& source,
       !builder.Finish(sidecar.expected.size, &shape)) {
     return NotWhatWasWritten(sidecar);
   }
-  for (const Gap& gap : builder.some_gaps()) {
+  for (const PaddingGap& gap : builder.some_gaps()) {
     RETURN_IF_ERROR(CheckZeros(fd, gap, sidecar));
   }
   return shape;

@@ -5,6 +5,7 @@
 #ifndef SHUFFLEFS_CORE_RECORDS_INDEX_SIDECAR_INDEX_H_
 #define SHUFFLEFS_CORE_RECORDS_INDEX_SIDECAR_INDEX_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,7 +34,8 @@ class TfrecordIndexLines {
   using Take = std::function<absl::Status(const TfrecordSpan&)>;
 
   // Takes the next piece of the text. Errors: InvalidArgument, which names the
-  // line, for a malformed one; those of `take`. After an error nothing is
+  // line, for a malformed one, and one of more than 256 bytes; of the first,
+  // more than 1 MiB. Those of `take`. After an error nothing is
   // called again.
   absl::Status Feed(absl::string_view text, const Take& take);
   // The text has ended. Its last line may lack a line end.
@@ -60,6 +62,29 @@ class IndexLinesOf {
   uint64_t all_ = 0;
   uint64_t largest_ = 0;
   uint64_t smallest_ = ~uint64_t{0};
+};
+
+// Compares the lines of an index with a table, which it reads in large steps.
+class IndexComparison {
+ public:
+  // The table outlives it.
+  explicit IndexComparison(const RecordTable& table) : table_(table) {}
+
+  // Takes the next line. Returns whether it is that of the next record.
+  bool Take(const TfrecordSpan& span);
+  // Returns whether there was a line for each record.
+  bool all() const { return next_ == table_.count(); }
+  const IndexLinesOf& lines() const { return lines_; }
+
+ private:
+  void Fill();
+
+  const RecordTable& table_;
+  IndexLinesOf lines_;
+  std::array<uint64_t, 1025> begins_ = {};
+  uint64_t next_ = 0;
+  uint64_t first_ = 0;  // of begins_
+  uint64_t held_ = 0;   // records in it
 };
 
 // Takes a few KiB of memory. Blocks on the source. Errors do not name the file.

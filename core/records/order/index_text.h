@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "core/records/order/family_table.h"
 #include "core/records/order/parted_file.h"
@@ -22,7 +23,7 @@ class IndexText : public PartedFile {
   IndexText(ContainerShape shape, std::unique_ptr<const RecordOrder> order);
 
   uint64_t bytes() const override { return lines_.bytes; }
-  uint64_t part_count() const override { return order_->part_count(); }
+  uint64_t part_count() const override;
   uint64_t part_begin(uint64_t part) const override;
   uint64_t PartAt(uint64_t offset) const override;
   PartPlan Plan(uint64_t part) const override;
@@ -37,16 +38,18 @@ class IndexText : public PartedFile {
   }
 
  private:
-  // Where the line of the record at `position` in the order begins.
-  uint64_t LineBegin(uint64_t position) const {
-    return position == 0 ? 0 : lines_.blanks + position * line_bytes_;
-  }
+  // The first line of a part behind the blanks.
+  uint64_t LineOf(uint64_t part) const;
+  // The text of the lines [first, last).
+  std::string Lines(uint64_t first, uint64_t last) const;
 
   // Constant after construction.
   const ContainerShape shape_;
   const std::unique_ptr<const RecordOrder> order_;
   const IndexLines lines_;
-  const uint64_t line_bytes_;  // except for the first line
+  const uint64_t line_bytes_;  // without the blanks before the first line
+  const uint64_t part_lines_;
+  const uint64_t blank_parts_;  // have only blanks
 };
 
 }  // namespace shufflefs

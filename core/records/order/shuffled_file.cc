@@ -13,6 +13,8 @@ constexpr uint64_t kPlainPart = uint64_t{1} << 20;
 // The kernel's largest read-ahead request. So a reader that wants one page of a
 // column causes no larger read.
 constexpr uint64_t kColumnarPart = uint64_t{128} << 10;
+// A footer's list may have as many bytes as the memory of a mount.
+constexpr uint64_t kFooterPart = uint64_t{1} << 20;
 // Read-ahead in columns. The reader may or may not want the next column.
 constexpr uint64_t kColumnarAhead = uint64_t{4} << 20;
 // Kept pieces begin on pages of this size.
@@ -86,7 +88,9 @@ ShuffledFile::Stretch ShuffledFile::FindStretch() const {
   if (table.members() == 1 && repeats() == nullptr) {
     found.end = tail_begin_ - head_bytes_;
     found.last_part = order()->part_count();
-    if (columnar() != nullptr) found.last_part = found.end > 0 ? 1 : 0;
+    if (columnar() != nullptr) {
+      found.last_part = DivideUp(found.end, kFooterPart);
+    }
     return found;
   }
   const Position first = PositionOf(table.first(member_));
@@ -130,6 +134,9 @@ uint64_t ShuffledFile::part_count() const {
 
 uint64_t ShuffledFile::MiddleBegin(const Stretch& stretch,
                                    uint64_t part) const {
+  if (columnar() != nullptr) {
+    return std::min(part * kFooterPart, stretch.end);
+  }
   // Parts without a record after the last may begin at the line end that it
   // gave up. A part may be shown by two files.
   const uint64_t begin = order()->part_begin(stretch.first_part + part);
@@ -151,7 +158,7 @@ uint64_t ShuffledFile::PartAt(uint64_t offset) const {
   const Stretch stretch = this->stretch();
   offset -= head_bytes_;
   if (offset < stretch.bytes()) {
-    if (columnar() != nullptr) return head_parts_;
+    if (columnar() != nullptr) return head_parts_ + offset / kFooterPart;
     return head_parts_ + order()->PartAt(stretch.begin + offset) -
            stretch.first_part;
   }
@@ -183,7 +190,7 @@ PartPlan ShuffledFile::PlanPart(uint64_t part, const TakeSeam* take) const {
   const Stretch stretch = this->stretch();
   if (part < stretch.parts()) {
     return columnar() == nullptr ? PlanRecords(stretch, part, take)
-                                 : PlanFooter();
+                                 : PlanFooter(stretch, part);
   }
   const uint64_t from = (part - stretch.parts()) * plain_part_;
   return PlanPlain(tail_begin_ + from,
@@ -333,10 +340,13 @@ void ShuffledFile::LendLineEnds(PartPlan& plan) const {
     const ContainerShape& shape = family.member(copy.file);
     const uint64_t end = copy.from + copy.bytes;
     if (!shape.lacks_newline || end <= shape.file_bytes) continue;
-    copy.bytes -= shape.lent_bytes();
+    // Blocks may end between the two bytes of a lent CR LF.
+    const uint64_t lent = std::min(copy.bytes, end - shape.file_bytes);
+    copy.bytes -= lent;
     const uint64_t to = copy.to + copy.bytes;
     if (shape.line_end == LineEnd::kCrLf) {
-      plan.literals.push_back({to, "\r\n"});
+      const uint64_t missing = end - lent - shape.file_bytes;
+      plan.literals.push_back({to, std::string("\r\n").substr(missing, lent)});
     } else {
       plan.newlines.push_back(to);
     }
@@ -345,17 +355,19 @@ void ShuffledFile::LendLineEnds(PartPlan& plan) const {
                 [](const PartCopy& copy) { return copy.bytes == 0; });
 }
 
-PartPlan ShuffledFile::PlanFooter() const {
+PartPlan ShuffledFile::PlanFooter(const Stretch& stretch, uint64_t part) const {
   std::vector<uint64_t> groups;
   groups.reserve(shape().records->count());
-  for (uint64_t part = 0; part < order()->part_count(); ++part) {
-    for (const uint64_t group : order()->Records(part)) groups.push_back(group);
+  for (uint64_t own = 0; own < order()->part_count(); ++own) {
+    for (const uint64_t group : order()->Records(own)) groups.push_back(group);
   }
-  const ColumnarFooter& footer = columnar()->footer();
+  const uint64_t from = MiddleBegin(stretch, part);
+  const uint64_t to = MiddleBegin(stretch, part + 1);
   PartPlan plan;
-  plan.bytes = footer.size();
+  plan.bytes = to - from;
   plan.literals.push_back(
-      {0, footer.Reordered([&groups](uint64_t at) { return groups[at]; })});
+      {0, columnar()->footer().ReorderedBytes(
+              [&groups](uint64_t at) { return groups[at]; }, from, to)});
   return plan;
 }
 

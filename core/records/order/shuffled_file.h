@@ -11,8 +11,8 @@
 //
 // The file is cut into parts, each read and held as a whole. Head and tail are
 // cut into equal parts, the records as their order says. The footer list of a
-// columnar container is one part, which needs no read. Readers of such a file
-// read at random, so its other parts are small.
+// columnar container is cut into equal parts, too, which need no read. Readers
+// of such a file read at random, so its parts are small.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_SHUFFLED_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_SHUFFLED_FILE_H_
 
@@ -142,7 +142,7 @@ class ShuffledFile : public PartedFile {
   // `take`: null if nothing is kept.
   PartPlan PlanPart(uint64_t part, const TakeSeam* take) const;
   PartPlan PlanPlain(uint64_t from, uint64_t bytes) const;
-  PartPlan PlanFooter() const;
+  PartPlan PlanFooter(const Stretch& stretch, uint64_t part) const;
 
   // Constant after construction.
   const std::shared_ptr<const FamilyOrder> family_;

@@ -33,7 +33,8 @@ struct TfrecordOrder {
     kPage,      // the pages in random order, the instances of each mixed
   };
   Unit unit = Unit::kInstance;
-  // A record belongs to the page in which it begins. Any number except 0.
+  // A record belongs to the page that contains it, or of the two in which it
+  // begins and ends to the one that comes later. Any number except 0.
   uint64_t page_bytes = 4096;
   Seed seed{};
   // Stable name of the file. With kInstance, files of equal key and number of

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/formats/tfrecord/tfrecord_frame.h"
 #include "core/formats/tfrecord/tfrecord_scanner.h"
@@ -20,6 +21,12 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kScanBytes = uint64_t{1} << 20;
+
+// Returns whether the open file is the one that was to be indexed.
+bool IsStill(int fd, const IndexedFile& indexed) {
+  struct stat st;
+  return fstat(fd, &st) == 0 && LastingIdentityOf(fd, st) == indexed.identity;
+}
 
 }  // namespace
 
@@ -48,8 +55,18 @@ absl::Status TfrecordFile::FindRecords(const Options& options) {
     }
   }
   ASSIGN_OR_RETURN(table_, Scan(indexed.identity.size));
+  if (!IsStill(fd_.get(), indexed)) {
+    return ErrnoStatus(
+        ESTALE,
+        absl::StrCat(path_, ": it changed while its records were found"));
+  }
   if (options.saved.empty()) return absl::OkStatus();
-  return SaveRecordIndex(options.saved, RecordIndex{indexed, table_});
+  const absl::Status saved =
+      SaveRecordIndex(options.saved, RecordIndex{indexed, table_});
+  if (!saved.ok()) {
+    Log(LogLevel::kWarning, absl::StrCat("index not saved: ", saved.message()));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const OffsetTable>> TfrecordFile::Scan(

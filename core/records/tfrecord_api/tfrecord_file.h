@@ -22,13 +22,14 @@ class TfrecordFile {
  public:
   struct Options {
     // The file with the saved table (index_file.h). It is used if it fits, else
-    // replaced. "" = none: the file is read from end to end to find its
-    // records.
+    // replaced. That it cannot be saved is logged, and no error. "" = none: the
+    // file is read from end to end to find its records.
     std::string saved;
   };
 
   // Errors: those of open and read; InvalidArgument if `path` is no regular
-  // file; DataLoss, with the byte, if it is no TFRecord file.
+  // file; DataLoss, with the byte, if it is no TFRecord file; ESTALE if it
+  // changed while its records were found.
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const TfrecordFile>> Open(
       const std::string& path, const Options& options);
   [[nodiscard]] static absl::StatusOr<std::shared_ptr<const TfrecordFile>> Open(

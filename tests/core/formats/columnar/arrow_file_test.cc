@@ -45,6 +45,12 @@ std::string Replaced(std::string footer, const ColumnarFooter& parsed,
   const std::string bytes =
       parsed.Reordered([&](uint64_t at) { return order[at]; });
   EXPECT_EQ(bytes.size(), parsed.size());
+  for (uint64_t from = 0; from <= bytes.size(); from += 1 + bytes.size() / 7) {
+    const uint64_t to = std::min<uint64_t>(from + 100, bytes.size());
+    EXPECT_TRUE(parsed.ReorderedBytes([&](uint64_t at) { return order[at]; },
+                                      from,
+                                      to) == bytes.substr(from, to - from));
+  }
   return footer.replace(parsed.begin() - kDataEnd, parsed.size(), bytes);
 }
 

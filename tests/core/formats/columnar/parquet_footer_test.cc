@@ -83,6 +83,14 @@ TEST(ParquetFooterTest, AnyPermutationIsTheFooterOfThePermutedGroups) {
       const std::string bytes =
           (*parsed)->Reordered([&](uint64_t at) { return order[at]; });
       ASSERT_EQ(bytes.size(), (*parsed)->size());
+      for (int i = 0; i < 10; ++i) {
+        const uint64_t from = rng() % (bytes.size() + 1);
+        const uint64_t to = from + rng() % (bytes.size() - from + 1);
+        ASSERT_TRUE((*parsed)->ReorderedBytes(
+                        [&](uint64_t at) { return order[at]; }, from, to) ==
+                    bytes.substr(from, to - from))
+            << count << " " << from << " " << to;
+      }
       std::string other = footer;
       other.replace((*parsed)->begin() - (uint64_t{1} << 40), (*parsed)->size(),
                     bytes);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -22,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/formats/tfrecord/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_index_fixture.h"
 
 namespace shufflefs {
 namespace {
@@ -75,8 +77,11 @@ class AlignedPackTest : public ::testing::Test {
       ADD_FAILURE() << name << " is not in it";
       return data;
     }
-    const auto spans = manifest.ReadIndex(out(), *file);
-    EXPECT_TRUE(spans.ok()) << spans.status();
+    const std::string index = Read(file->idx_name());
+    EXPECT_EQ(index.size(), file->idx_bytes);
+    EXPECT_EQ(XXH3_64bits(index.data(), index.size()), file->idx_checksum);
+    const auto spans = testing_support::SpansOf(index);
+    EXPECT_TRUE(spans.has_value());
     const std::string bytes = Read(name);
     uint64_t end = 0;
     uint64_t pages = 0;

@@ -118,6 +118,40 @@ TEST_F(ContainerSetTest, AFileWithASidecarIsUntouched) {
   }
 }
 
+TEST_F(ContainerSetTest, FilesThatShareAnIndexAreUntouched) {
+  tree_.Files({"a.tfrecord", "a.tfrecords", "a.idx", "b.tfrecord", "b.idx"});
+  ViewConfig config;
+  config.pair = PairMode::kOff;
+  const auto set = Make(config);
+  EXPECT_THAT(Containers(*set), ElementsAre("b.tfrecord"));
+  EXPECT_FALSE(set->IndexedBy(Entry("a.idx")).has_value());
+  EXPECT_EQ(Untouched(*set).size(), 2u);
+}
+
+// Only families compare what is before their records.
+TEST_F(ContainerSetTest, HeadsAreReadForFamiliesOnly) {
+  tree_.Files({"X.bin", "y.bin", "a-00000-of-00002.tar", "a-00001-of-00002.tar",
+               "u.parquet", "v.parquet"});
+  for (const RecordScope scope : {RecordScope::kFile, RecordScope::kSet}) {
+    ViewConfig config;
+    config.record.as = "*.bin:fixed,bytes=1";
+    config.record.align = "X.bin:y.bin";
+    config.record.scope = scope;
+    const auto set = Make(config);
+    ContainerSet::IndexOptions options;
+    std::atomic<int> asked{0};
+    std::atomic<int> hashed{0};
+    options.find = [&](const SourceDir& source, const IndexRequest& request) {
+      ++asked;
+      hashed += request.wants_head_hash;
+      return IndexContainer(source, request);
+    };
+    set->Index(tree_.Source(), options);
+    EXPECT_GE(asked, 4);
+    EXPECT_EQ(hashed, scope == RecordScope::kSet ? 2 : 0);
+  }
+}
+
 TEST_F(ContainerSetTest, WhatTheUserNamesIsOneWhateverItsSidecars) {
   tree_.Files({"train.svm", "train.json", "deep/more.svm", "val/v.svm", "a.tar",
                "a.tar.idx"});
@@ -136,7 +170,8 @@ TEST_F(ContainerSetTest, NothingIsAContainerWhereNamesMove) {
   EXPECT_EQ(set->count(), 0u);
   EXPECT_EQ(set->Report().containers, 0u);
   EXPECT_EQ(Untouched(*set).size(), 4u);
-  EXPECT_THAT(Untouched(*set)["cats/a.tar"], HasSubstr("names show other files"));
+  EXPECT_THAT(Untouched(*set)["cats/a.tar"],
+              HasSubstr("names show other files"));
 }
 
 TEST_F(ContainerSetTest, AViewSeesItsSubtreeAndNamesItFromThere) {

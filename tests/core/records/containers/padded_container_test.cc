@@ -25,6 +25,7 @@
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/formats/tfrecord/tfrecord_fixture.h"
+#include "tests/core/formats/tfrecord/tfrecord_index_fixture.h"
 #include "tests/core/records/containers/record_fixture.h"
 
 namespace shufflefs {
@@ -36,6 +37,7 @@ using ::testing::UnorderedElementsAreArray;
 using testing_support::Apply;
 using testing_support::PolicyOf;
 using testing_support::Slurp;
+using testing_support::SpansOf;
 using testing_support::TempTree;
 using testing_support::Tfrecord;
 using testing_support::Tfrecords;
@@ -82,8 +84,8 @@ std::string Whole(const PartedFile& file, const std::string& source) {
 // The frames that an index leads to.
 std::vector<std::string> FramesBy(const std::string& index,
                                   const std::string& file) {
-  const auto spans = ParseTfrecordIndex(index);
-  EXPECT_TRUE(spans.ok()) << spans.status();
+  const auto spans = SpansOf(index);
+  EXPECT_TRUE(spans.has_value());
   std::vector<std::string> frames;
   uint64_t end = 0;
   for (const TfrecordSpan& span : spans.value()) {
@@ -319,11 +321,46 @@ TEST_F(PaddedContainerTest, ASecondSidecarKeepsTheFileAsItIs) {
   EXPECT_EQ(Untouched(*set).size(), 2u);
 }
 
+// It leads to the records of one, and is shown in the order of one.
+TEST_F(PaddedContainerTest, AnIndexOfTwoFilesKeepsBothAsTheyAre) {
+  const std::string data = Tfrecords({"one", "two"});
+  const std::string index = "0 19\n19 19\n";
+  tree_.File("a/train.tfrecord", data);
+  tree_.File("a/train.idx", index);
+  tree_.File("a/train.tfrecord-00001-of-00002", Tfrecords({"1", "2", "3"}));
+  tree_.File("b/train.tfrecord", data);
+  tree_.File("b/train.idx", index);
+  const auto set = Make();
+  EXPECT_EQ(set->count(), 1u);
+  EXPECT_TRUE(set->Has(Entry("b/train.tfrecord")));
+  EXPECT_FALSE(set->IndexedBy(Entry("a/train.idx")).has_value());
+  const auto untouched = Untouched(*set);
+  EXPECT_EQ(untouched.size(), 2u);
+  for (const auto& [path, why] : untouched) {
+    EXPECT_THAT(why, HasSubstr("train.idx, which another file may have"))
+        << path;
+  }
+}
+
+TEST_F(PaddedContainerTest, APaddedFileKeepsAnIndexThatAnotherMayHave) {
+  unpacked_.File("a.tfrecord", Tfrecords({"one", "two"}));
+  Pack(PageFit::kNext);
+  const std::string index = Slurp(tree_.At("pack/a.tfrecord.idx"));
+  tree_.File("pack/a.tfrecord.tfrecord", Tfrecords({"one", "two"}));
+  const auto set = Make();
+  set->Index(tree_.Source(), {});
+  EXPECT_TRUE(set->Has(Entry("pack/a.tfrecord")));
+  EXPECT_FALSE(set->Has(Entry("pack/a.tfrecord.tfrecord")));
+  EXPECT_EQ(set->IndexedBy(Entry("pack/a.tfrecord.idx")),
+            Entry("pack/a.tfrecord"));
+  EXPECT_EQ(set->Report().padded, 1u);
+}
+
 TEST(IndexLinesTest, AnyRangeIsThatOfTheWholeTextOfAnySize) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  for (const uint64_t source_bytes : {0u, 40000u, 70001u}) {
+  for (const uint64_t source_bytes : {0u, 40000u, 70001u, 5000001u}) {
     const auto sizes = testing_support::RandomSizes(3000, 30000, rng);
     const auto container = testing_support::MakeContainer(sizes, 0, 0, rng);
     ContainerShape shape = container.shape;
@@ -349,6 +386,30 @@ TEST(IndexLinesTest, AnyRangeIsThatOfTheWholeTextOfAnySize) {
   }
 }
 
+TEST(IndexLinesTest, PartsOfAnIndexTakeLittleMemory) {
+  Rng rng{RandomKey(1)};
+  for (const uint64_t source_bytes :
+       {0u, 2000000u * 3 - 1, 2000000u * 40 - 1}) {
+    ContainerShape shape;
+    shape.records = std::make_shared<FixedTable>(0, 16, 2000000);
+    IndexLinesOf lines;
+    for (uint64_t i = 0; i < 2000000; ++i) lines.Add(16);
+    shape.index = lines.Finish(source_bytes);
+    shape.file_bytes = 32000000;
+    RecordOrderOptions options;
+    options.whole_bytes = uint64_t{1} << 40;
+    const auto policy = PolicyOf("lirs", PolicyOptions());
+    const IndexText text(shape,
+                         MakeRecordOrder(*policy, *shape.records, options));
+    for (int i = 0; i < 5; ++i) {
+      const uint64_t part = rng.Bounded(text.part_count());
+      EXPECT_LE(text.Plan(part).literals.front().bytes.capacity(),
+                uint64_t{1} << 20);
+    }
+    EXPECT_EQ(text.part_begin(text.part_count()), text.bytes());
+  }
+}
+
 TEST(TfrecordIndexLinesTest, PiecesOfAnySizeGiveTheSameLines) {
   const std::string text = "0 100\n  100\t7 \r\n107 20";
   for (size_t piece = 1; piece <= text.size(); ++piece) {
@@ -362,10 +423,34 @@ TEST(TfrecordIndexLinesTest, PiecesOfAnySizeGiveTheSameLines) {
       ASSERT_TRUE(lines.Feed(text.substr(at, piece), take).ok());
     }
     ASSERT_TRUE(lines.Finish(take).ok());
-    EXPECT_EQ(spans, *ParseTfrecordIndex(text));
+    EXPECT_EQ(spans, *SpansOf(text));
   }
+}
+
+// A view shows as long lines, and each takes memory.
+TEST(TfrecordIndexLinesTest, LinesHaveABound) {
+  const TfrecordIndexLines::Take take = [](const TfrecordSpan&) {
+    return absl::OkStatus();
+  };
+  const auto feed = [&](size_t bytes, bool whole) {
+    TfrecordIndexLines lines;
+    EXPECT_TRUE(lines.Feed("0 16\n", take).ok());
+    return lines.Feed(std::string(bytes, ' ') + (whole ? "16 16\n" : ""), take)
+        .code();
+  };
+  EXPECT_EQ(feed(250, true), absl::StatusCode::kOk);
+  EXPECT_EQ(feed(256, false), absl::StatusCode::kOk);
+  for (const bool whole : {true, false}) {
+    EXPECT_EQ(feed(257, whole), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(feed(5000, whole), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(feed(1048576, whole), absl::StatusCode::kInvalidArgument);
+  }
+  // What is left over comes before the first line.
   TfrecordIndexLines lines;
-  EXPECT_EQ(lines.Feed(std::string(5000, ' '), nullptr).code(),
+  EXPECT_TRUE(lines.Feed(std::string(100000, ' ') + "0 16\n", take).ok());
+  EXPECT_EQ(TfrecordIndexLines()
+                .Feed(std::string(1048576, ' ') + "0 16\n", take)
+                .code(),
             absl::StatusCode::kInvalidArgument);
 }
 

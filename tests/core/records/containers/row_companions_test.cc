@@ -45,6 +45,21 @@ class RowCompanionsTest : public ::testing::Test {
     tree_.File(path, testing_support::MakeArrowFile(sizes, rng_).content);
   }
 
+  // `rows` numbers of eight bytes.
+  void Npy(const std::string& path, int rows, const std::string& type = "<i8") {
+    std::string head = "{'descr': '" + type +
+                       "', 'fortran_order': False, 'shape': (" +
+                       std::to_string(rows) + ",), }";
+    head.resize(117, ' ');
+    tree_.File(path, std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head +
+                         "\n" + Letters(static_cast<uint64_t>(rows) * 8, rng_));
+  }
+  void Lines(const std::string& path, int lines) {
+    std::string content;
+    for (int i = 0; i < lines; ++i) content += std::to_string(i) + ",cat\n";
+    tree_.File(path, content);
+  }
+
   // Files that are shown as they are, and why.
   std::map<std::string, std::string> Left(const std::string& as = "") {
     ViewConfig config;
@@ -168,8 +183,74 @@ TEST_F(RowCompanionsTest, BatchesOfArrowFilesAreCounted) {
   Arrow("X.arrow", 5);
   Arrow("y.arrow", 5);
   Arrow("z.arrow", 6);
-  Parquet("w.parquet", 5, 5);
+  Parquet("w.parquet", 4, 4);  // five batches have more rows
   EXPECT_THAT(LeftPaths(), ElementsAre("X.arrow", "y.arrow"));
+}
+
+// An Arrow file does not say how many rows it has.
+TEST_F(RowCompanionsTest, ArrowBesideParquetIsInDoubt) {
+  Parquet("X.parquet", 8, 80);
+  Arrow("y.arrow", 8);
+  Parquet("features/0.parquet", 8, 80);
+  Arrow("labels/0.arrow", 2);
+  const auto left = Left();
+  EXPECT_THAT(left,
+              UnorderedElementsAre(
+                  Pair("X.parquet", HasSubstr("y.arrow, which may have")),
+                  Pair("y.arrow", HasSubstr("X.parquet")),
+                  Pair("features/0.parquet", HasSubstr("labels/0.arrow")),
+                  Pair("labels/0.arrow", HasSubstr("features/0.parquet"))));
+}
+
+TEST_F(RowCompanionsTest, ArraysBesideAreCounted) {
+  Parquet("X.parquet", 8, 80);
+  Npy("y.npy", 80);
+  Npy("mean.npy", 81);
+  Parquet("a/features/0.parquet", 8, 80);
+  Npy("a/labels/0.npy", 80);
+  Parquet("b/X.parquet", 8, 80);
+  Npy("b/mean.npy", 81);
+  const auto left = Left();
+  EXPECT_THAT(left, UnorderedElementsAre(
+                        Pair("X.parquet", HasSubstr("y.npy, which has")),
+                        Pair("a/features/0.parquet",
+                             HasSubstr("a/labels/0.npy, which has"))));
+  EXPECT_THAT(left.at("X.parquet"), HasSubstr("name it in record.as"));
+}
+
+TEST_F(RowCompanionsTest, LinesBesideAreCounted) {
+  Parquet("X.parquet", 8, 80);
+  Lines("y.txt", 80);
+  Arrow("a/W.arrow", 8);
+  Lines("a/y.jsonl", 7);
+  Parquet("b/V.parquet", 8, 80);
+  Lines("b/y.csv", 81);  // one may be a header
+  Parquet("c/U.parquet", 8, 80);
+  Lines("c/README.txt", 80);
+  tree_.File("c/notes.txt", "one\r\ntwo");
+  Lines("c/y.csv", 82);
+  EXPECT_THAT(LeftPaths(), ElementsAre("X.parquet", "b/V.parquet"));
+}
+
+TEST_F(RowCompanionsTest, WhatCannotBeCountedIsInDoubt) {
+  Parquet("X.parquet", 8, 80);
+  Npy("y.npy", 80, "|O");
+  Parquet("a/X.parquet", 8, 80);
+  tree_.File("a/empty.npy", "");
+  tree_.File("a/weights.bin", "of any size");
+  EXPECT_THAT(Left(), ElementsAre(Pair("X.parquet", HasSubstr("may have"))));
+}
+
+TEST_F(RowCompanionsTest, ManyFilesBesideAreNoCompanions) {
+  Parquet("index.parquet", 8, 80);
+  for (char c = 'a'; c < 'a' + 12; ++c) Npy(std::string("x") + c + ".npy", 80);
+  Parquet("a/index.parquet", 8, 80);
+  for (int i = 0; i < 80; ++i) Npy("a/" + std::to_string(i) + ".npy", 80);
+  // They hide no companions of the container's own format.
+  Parquet("b/X.parquet", 8, 80);
+  Parquet("b/y.parquet", 8, 80);
+  for (char c = 'a'; c < 'a' + 12; ++c) Npy(std::string("b/") + c + ".npy", 9);
+  EXPECT_THAT(LeftPaths(), ElementsAre("b/X.parquet", "b/y.parquet"));
 }
 
 TEST_F(RowCompanionsTest, WhereNothingMovesNothingIsSaid) {
@@ -181,6 +262,7 @@ TEST_F(RowCompanionsTest, WhereNothingMovesNothingIsSaid) {
 TEST_F(RowCompanionsTest, WhoNamesThemSaysThatTheirRowsAreTheirOwn) {
   Parquet("X.parquet", 8, 800);
   Parquet("y.parquet", 8, 800);
+  Npy("z.npy", 800);
   EXPECT_THAT(Left("*.parquet:parquet"), IsEmpty());
 }
 

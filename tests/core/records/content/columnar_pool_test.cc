@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columnar containers, read through the memory of shuffled containers.
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "core/records/content/kept_plans.h"
 #include "gtest/gtest.h"
 #include "tests/core/formats/columnar/columnar_fixture.h"
 #include "tests/core/records/content/record_pool_fixture.h"
@@ -91,6 +93,29 @@ void Expect(const TestRead& read, const ColumnarFile& file, uint64_t offset,
   ASSERT_TRUE(read.status.ok()) << read.status;
   ASSERT_TRUE(read.bytes == file.bytes.substr(offset, length))
       << offset << " " << length;
+}
+
+TEST(ColumnarPoolTest, NoPartOfALongListTakesMuchMemory) {
+  TestPool test(RecordPool::kLeastMemory);
+  const ColumnarFile file(*test.pool, 200000, 64);
+  ASSERT_GT(file.list_bytes, 4 * kMiB);
+  const PartedFile& content = *file.file->content;
+  for (uint64_t part = 0; part < content.part_count(); ++part) {
+    for (const PartLiteral& literal : content.Plan(part).literals) {
+      EXPECT_LE(literal.bytes.capacity(), kMiB);
+    }
+  }
+  // Also if a part is read alone.
+  KeptPlans plans(0);
+  for (uint64_t at = 0; at < file.bytes.size(); at += kMiB - 1) {
+    const uint64_t take = std::min(kKernelRead, file.bytes.size() - at);
+    const PartPlan plan = plans.OfRange(1, content, at, take);
+    for (const PartLiteral& literal : plan.literals) {
+      EXPECT_LE(literal.bytes.size(), kKernelRead);
+      EXPECT_TRUE(file.bytes.compare(at + literal.to, literal.bytes.size(),
+                                     literal.bytes) == 0);
+    }
+  }
 }
 
 TEST(ColumnarPoolTest, TheListNeedsNoReadOfTheSource) {

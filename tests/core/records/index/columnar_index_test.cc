@@ -160,8 +160,8 @@ TEST_F(ColumnarIndexTest, WhatIsNoneIsRefused) {
 TEST_F(ColumnarIndexTest, TheReportSaysWhatComesInAnotherOrder) {
   tree_.File("a.parquet", Parquet(40));
   tree_.File("b.parquet", Parquet(30));
-  tree_.File("c.arrow", MakeArrowFile({8, 8, 8}, rng_).content);
-  tree_.File("d.arrows", Stream(5));
+  tree_.File("arrow/c.arrow", MakeArrowFile({8, 8, 8}, rng_).content);
+  tree_.File("stream/d.arrows", Stream(5));
   tree_.File("e.txt", "one\ntwo\n");
   const auto set = Set("*.txt:lines");
   const ContainerReport report = set->Report();

@@ -246,6 +246,36 @@ TEST_F(ContainerIndexTest, ItTellsHowFarItIsAndCanBeStopped) {
   EXPECT_EQ(Index(request).status().code(), absl::StatusCode::kCancelled);
 }
 
+// What is before the first record may be nearly all of a file.
+TEST_F(ContainerIndexTest, TheHashOfAHeadCanBeStopped) {
+  std::string tar =
+      TarHeaderBlock("README", 3 << 20, '0') + std::string(3 << 20, 'x');
+  tar += TarHeaderBlock("a.jpg", 600, '0') + Padded(std::string(600, 'x')) +
+         std::string(1024, '\0');
+  tree_.File("file", tar);
+  IndexRequest request = Request("file", TarFormat());
+  request.wants_head_hash = true;
+  uint64_t read = 0;
+  uint64_t calls_after = 0;
+  request.progress = [&](uint64_t bytes) {
+    if (read == tar.size()) ++calls_after;
+    read += bytes;
+    return true;
+  };
+  const auto shape = Index(request);
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  EXPECT_NE(shape->head_hash, 0u);
+  EXPECT_EQ(read, tar.size());
+  EXPECT_GE(calls_after, 3u);
+  read = 0;
+  request.progress = [&](uint64_t bytes) {
+    const bool goes_on = read < tar.size();
+    read += bytes;
+    return goes_on;
+  };
+  EXPECT_EQ(Index(request).status().code(), absl::StatusCode::kCancelled);
+}
+
 TEST_F(ContainerIndexTest, ASavedIndexSavesTheReading) {
   tree_.File("file", Tfrecords({"one", "two"}));
   tree_.SetTime("file", 1000);

@@ -197,6 +197,43 @@ TEST(ShuffledFileTest, TheLineWithoutAnEndGetsTheOneOfWhoeverComesLast) {
   }
 }
 
+// The lent CR and LF may be on both sides of the border of a block.
+TEST(ShuffledFileTest, OneLineWithoutAnEndIsTheSourceWhereverBlocksEnd) {
+  PolicyOptions page;
+  page.Set("lirs.unit", "page");
+  page.Set("lirs.page", 4096);
+  PolicyOptions block;
+  block.Set("reimu.block", 4096);
+  for (const auto& policy :
+       {PolicyOf("lirs", page), PolicyOf("reimu", block)}) {
+    for (uint64_t size = 4092; size < 4098; ++size) {
+      Container container;
+      container.content = "h\r\n" + std::string(size - 3, 'x');
+      container.shape.file_bytes = size;
+      container.shape.records = std::make_shared<testing_support::PlainTable>(
+          std::vector<uint64_t>{3, size + 2});
+      container.shape.lacks_newline = true;
+      container.shape.line_end = LineEnd::kCrLf;
+      RecordOrderOptions options = OptionsOf(9, 1);
+      options.of_a_file = true;
+      const ShuffledFile file(
+          container.shape,
+          MakeRecordOrder(*policy, *container.shape.records, options));
+      std::string all;
+      for (uint64_t part = 0; part < file.part_count(); ++part) {
+        const PartPlan plan = file.PlanSeams(
+            part, [](uint64_t, uint64_t) { return absl::nullopt; });
+        for (const PartCopy& copy : plan.copies) {
+          ASSERT_LE(copy.from, size);
+          ASSERT_LE(copy.bytes, size - copy.from);
+        }
+        all += Apply(plan, container.content);
+      }
+      EXPECT_TRUE(all == container.content) << size;
+    }
+  }
+}
+
 TEST(ShuffledFileTest, WithoutRecordsItIsTheSource) {
   Rng rng{RandomKey(2)};
   Container container = MakeContainer({}, 2500000, 0, rng);

@@ -3,14 +3,18 @@
 #include "core/records/tfrecord_api/tfrecord_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <numeric>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -180,6 +184,33 @@ TEST_F(TfrecordFileTest, DamageIsToldWithItsPlace) {
               HasSubstr("the file ends at byte 19, it was longer"));
   EXPECT_THAT(Message(TfrecordData("short", 7).status()),
               HasSubstr("at byte 7 has 5 bytes"));
+}
+
+// A saved table only saves time.
+TEST_F(TfrecordFileTest, ATableThatCannotBeSavedIsUsedAllTheSame) {
+  Write({"one", "two"});
+  const auto file =
+      TfrecordFile::Open(Path(), {.saved = tree_.At("none/table")});
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(*(*file)->Read(1), "two");
+}
+
+TEST_F(TfrecordFileTest, AFileThatChangesMeanwhileIsRefused) {
+  Write(std::vector<std::string>(20000, "data"));
+  std::atomic<bool> refused{false};
+  std::thread touches([&] {
+    for (int64_t time = 1; !refused; ++time) {
+      const timespec times[] = {{time, 0}, {time, 0}};
+      utimensat(AT_FDCWD, Path().c_str(), times, 0);
+    }
+  });
+  absl::Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i) {
+    status = TfrecordFile::Open(Path()).status();
+  }
+  refused = true;
+  touches.join();
+  EXPECT_EQ(ErrnoOf(status), ESTALE) << status;
 }
 
 TEST_F(TfrecordFileTest, ATableIsKept) {
