@@ -87,11 +87,14 @@ class Mount {
   OpensSeen OpensNow() const;
   void TellUnreadable(const Catalogue& catalogue);
   void TakeLogLevel();
+  void Keep(const std::vector<ViewKeys>& views);
+  // Call it when the mount has ended well. Nothing is kept from then on.
+  void ForgetKept();
   void TellMounted(const ServedDataset& served);
   void Warn(std::string line);
 
   const KernelSight kernel_;
-  ControlMemory memory_;
+  ControlMemory memory_;  // is written under kept_mu_
   const StateDir state_;
   const bool passed_before_;  // by a mount that ended before it showed a view
   EndInTime* end_ = nullptr;  // constant after Start
@@ -99,6 +102,9 @@ class Mount {
   std::unique_ptr<ControlFiles> control_;
   std::unique_ptr<Filesystem> filesystem_;
   std::unique_ptr<Session> session_;
+  Mutex kept_mu_;
+  bool forgotten_ ABSL_GUARDED_BY(kept_mu_) = false;
+  std::atomic<bool> failed_{false};  // there is no catalogue
   // Of the last text that was parsed. One write to `control` at a time.
   ControlledMount controlled_;
   std::atomic<LogLevel> log_level_{LogLevel::kInfo};
@@ -173,7 +179,7 @@ ControlFiles::Parts Mount::ControlParts() {
     return TomlOfViews(now, views);
   };
   parts.written = [this](const std::vector<ViewKeys>& views) {
-    memory_.Keep(views);
+    Keep(views);
     engine_->KeepLearnt();
   };
   parts.opens = [this] { return OpensNow(); };
@@ -194,6 +200,18 @@ void Mount::TakeLogLevel() {
   config.log_level = log_level_;
   InitLog(stays_ ? TerminalLog(config, RunOptions{true, false})
                  : DaemonLog(config));
+}
+
+// A write that waited for the source may come here after the end.
+void Mount::Keep(const std::vector<ViewKeys>& views) {
+  MutexLock lock(kept_mu_);
+  if (!forgotten_) memory_.Keep(views);
+}
+
+void Mount::ForgetKept() {
+  MutexLock lock(kept_mu_);
+  forgotten_ = true;
+  memory_.Forget();
 }
 
 // If no epoch ever changes, their caches stay right.
@@ -241,6 +259,8 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   session.ended = [this](bool well) {
     kernel_.lister().Stop();
     end_->Begin(well ? 0 : 1, [this] { session_->Detach(); });
+    // Threads that wait for the source may never end.
+    if (well && !failed_) ForgetKept();
   };
   // Lets you test on a new kernel the behaviour of kernels before 6.16.
   const char* epochs = std::getenv("SHUFFLEFS_KERNEL_EPOCHS");
@@ -370,6 +390,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
       indexed = WithNextOfErrno(indexed);
       ready.Fail(indexed.message());
       Log(LogLevel::kError, indexed.message());
+      failed_ = true;
       session_->Stop();
     }
     ready.Succeed();
@@ -401,10 +422,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   }
   if (kernel_.listener() != nullptr) kernel_.listener()->Stop();
   engine_->KeepLearnt();
-  if (served.ok() && indexed.ok()) {
-    memory_.Forget();
-    state_.SetPassedThrough(false);
-  }
+  if (served.ok() && indexed.ok()) state_.SetPassedThrough(false);
   // From here on a hanging source may block, until `end` ends the process.
   engine_->Stop();  // nobody is answered once the session is gone
   filesystem_->Stop();

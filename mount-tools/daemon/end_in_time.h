@@ -16,8 +16,8 @@ namespace shufflefs {
 
 class EndInTime {
  public:
-  // Everything to save is saved long before. `shufflectl umount` waits a little
-  // longer.
+  // What must be saved is saved before, unless the source or the state hangs.
+  // `shufflectl umount` waits a little longer.
   static constexpr std::chrono::seconds kTime{4};
 
   ~EndInTime();
