@@ -46,10 +46,12 @@ class RequestLoop {
   explicit RequestLoop(Options options);
   ~RequestLoop();
 
-  // Serves until the session's exit flag is set and a signal interrupts this
-  // thread, or until the mount is gone. Call it once. Only this thread receives
-  // signals.
+  // Serves until Stop, until the session's exit flag is set and a signal
+  // interrupts this thread, or until the mount is gone. Call it once. Only this
+  // thread receives signals.
   absl::Status Run();
+  // Ends Run, from any thread, also before it has begun.
+  void Stop() { End(0); }
   // Call it on a thread that serves a request and is about to wait for
   // something that needs another request. Another thread leads from now on; it
   // is started beyond max_threads if necessary. Does nothing on any other

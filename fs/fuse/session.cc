@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,10 +105,7 @@ class FuseSession : public Session {
   void NamesSettled() override;
   void RaiseReadAhead() override;
   void AnswerWaiting() override { context_.gate.Open(); }
-  void Stop() override {
-    fuse_session_exit(session_);
-    kill(getpid(), SIGTERM);  // wakes the loop's reads
-  }
+  void Stop() override { loop_->Stop(); }
   void Detach() override;
 
  private:

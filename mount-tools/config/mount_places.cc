@@ -3,15 +3,18 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/base/status.h"
 #include "mount-tools/config/mount_table.h"
 #include "mount-tools/config/paths.h"
 
@@ -84,6 +87,31 @@ absl::Status CheckPlaces(const MountConfig& config) {
       RefuseInSource("state", config.state, config.source, "state");
   if (!state.ok()) return state;
   return RefuseInSource("tier", config.tier_path, config.source, "tier.path");
+}
+
+absl::Status CheckMountpoint(const std::string& mountpoint) {
+  struct stat st;
+  if (stat(mountpoint.c_str(), &st) != 0) {
+    const int error = errno;
+    const absl::Status status = ErrnoStatus(error, mountpoint);
+    if (error == EACCES) {
+      return WithNext(status, "choose a mount point that you may enter");
+    }
+    if (error != ENOENT) return status;
+    return WithNext(
+        status, absl::StrCat("make the mount point: mkdir -p ", mountpoint));
+  }
+  if (!S_ISDIR(st.st_mode)) {
+    return WithNext(ErrnoStatus(ENOTDIR, mountpoint),
+                    "name a directory to mount on");
+  }
+  // fusermount3 mounts for a user only where he may write.
+  if (geteuid() != 0 && access(mountpoint.c_str(), W_OK) != 0 &&
+      errno == EACCES) {
+    return WithNext(ErrnoStatus(EACCES, mountpoint),
+                    "choose a mount point that you may write to");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shufflefs

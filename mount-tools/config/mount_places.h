@@ -20,6 +20,10 @@ std::string WithoutLinks(const std::string& path);
 // written.
 absl::Status CheckPlaces(const MountConfig& config);
 
+// Whether this user can mount there. Call it when no dead mount is in the way.
+// Errors say what to do.
+absl::Status CheckMountpoint(const std::string& mountpoint);
+
 }  // namespace shufflefs
 
 #endif  // SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_PLACES_H_

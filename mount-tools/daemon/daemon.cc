@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/daemon/daemon.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -36,6 +34,7 @@
 #include "fs/opens/kernel_sight.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/control_text.h"
+#include "mount-tools/config/mount_places.h"
 #include "mount-tools/daemon/control_memory.h"
 #include "mount-tools/daemon/end_in_time.h"
 #include "mount-tools/daemon/log_setup.h"
@@ -59,6 +58,10 @@ class Mount {
         new Mount(std::move(kernel), std::move(memory), std::move(state)));
     RETURN_IF_ERROR(mount->MakeParts(std::move(source)));
     return mount;
+  }
+  // It may take long to give memory back, so `end` is not over yet.
+  ~Mount() {
+    if (end_ != nullptr) end_->ForgetLast();
   }
 
   // `end` begins when the mount is gone.
@@ -84,17 +87,24 @@ class Mount {
   OpensSeen OpensNow() const;
   void TellUnreadable(const Catalogue& catalogue);
   void TakeLogLevel();
+  void Keep(const std::vector<ViewKeys>& views);
+  // Call it when the mount has ended well. Nothing is kept from then on.
+  void ForgetKept();
   void TellMounted(const ServedDataset& served);
   void Warn(std::string line);
 
   const KernelSight kernel_;
-  ControlMemory memory_;
+  ControlMemory memory_;  // is written under kept_mu_
   const StateDir state_;
   const bool passed_before_;  // by a mount that ended before it showed a view
+  EndInTime* end_ = nullptr;  // constant after Start
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<ControlFiles> control_;
   std::unique_ptr<Filesystem> filesystem_;
   std::unique_ptr<Session> session_;
+  Mutex kept_mu_;
+  bool forgotten_ ABSL_GUARDED_BY(kept_mu_) = false;
+  std::atomic<bool> failed_{false};  // there is no catalogue
   // Of the last text that was parsed. One write to `control` at a time.
   ControlledMount controlled_;
   std::atomic<LogLevel> log_level_{LogLevel::kInfo};
@@ -169,7 +179,7 @@ ControlFiles::Parts Mount::ControlParts() {
     return TomlOfViews(now, views);
   };
   parts.written = [this](const std::vector<ViewKeys>& views) {
-    memory_.Keep(views);
+    Keep(views);
     engine_->KeepLearnt();
   };
   parts.opens = [this] { return OpensNow(); };
@@ -190,6 +200,18 @@ void Mount::TakeLogLevel() {
   config.log_level = log_level_;
   InitLog(stays_ ? TerminalLog(config, RunOptions{true, false})
                  : DaemonLog(config));
+}
+
+// A write that waited for the source may come here after the end.
+void Mount::Keep(const std::vector<ViewKeys>& views) {
+  MutexLock lock(kept_mu_);
+  if (!forgotten_) memory_.Keep(views);
+}
+
+void Mount::ForgetKept() {
+  MutexLock lock(kept_mu_);
+  forgotten_ = true;
+  memory_.Forget();
 }
 
 // If no epoch ever changes, their caches stay right.
@@ -233,9 +255,12 @@ absl::Status Mount::Start(const RunOptions& options, EndInTime& end) {
   session.no_exec = options.no_exec;
   session.debug = options.debug;
   RETURN_IF_ERROR(end.Arm());
-  session.ended = [this, &end](bool well) {
+  end_ = &end;
+  session.ended = [this](bool well) {
     kernel_.lister().Stop();
-    end.Begin(well ? 0 : 1, [this] { session_->Detach(); });
+    end_->Begin(well ? 0 : 1, [this] { session_->Detach(); });
+    // Threads that wait for the source may never end.
+    if (well && !failed_) ForgetKept();
   };
   // Lets you test on a new kernel the behaviour of kernels before 6.16.
   const char* epochs = std::getenv("SHUFFLEFS_KERNEL_EPOCHS");
@@ -365,6 +390,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
       indexed = WithNextOfErrno(indexed);
       ready.Fail(indexed.message());
       Log(LogLevel::kError, indexed.message());
+      failed_ = true;
       session_->Stop();
     }
     ready.Succeed();
@@ -396,40 +422,11 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
   }
   if (kernel_.listener() != nullptr) kernel_.listener()->Stop();
   engine_->KeepLearnt();
-  if (served.ok() && indexed.ok()) {
-    memory_.Forget();
-    state_.SetPassedThrough(false);
-  }
+  if (served.ok() && indexed.ok()) state_.SetPassedThrough(false);
   // From here on a hanging source may block, until `end` ends the process.
   engine_->Stop();  // nobody is answered once the session is gone
   filesystem_->Stop();
   return served.ok() ? indexed : served;
-}
-
-// Errors say what to do.
-absl::Status CheckMountpoint(const std::string& mountpoint) {
-  struct stat st;
-  if (stat(mountpoint.c_str(), &st) != 0) {
-    const int error = errno;
-    const absl::Status status = ErrnoStatus(error, mountpoint);
-    if (error == EACCES) {
-      return WithNext(status, "choose a mount point that you may enter");
-    }
-    if (error != ENOENT) return status;
-    return WithNext(
-        status, absl::StrCat("make the mount point: mkdir -p ", mountpoint));
-  }
-  if (!S_ISDIR(st.st_mode)) {
-    return WithNext(ErrnoStatus(ENOTDIR, mountpoint),
-                    "name a directory to mount on");
-  }
-  // fusermount3 mounts for a user only where he may write.
-  if (geteuid() != 0 && access(mountpoint.c_str(), W_OK) != 0 &&
-      errno == EACCES) {
-    return WithNext(ErrnoStatus(EACCES, mountpoint),
-                    "choose a mount point that you may write to");
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Mount>> Prepare(const MountConfig& config) {

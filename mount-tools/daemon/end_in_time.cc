@@ -25,8 +25,8 @@ EndInTime::~EndInTime() {
 }
 
 absl::Status EndInTime::Arm() {
-  auto thread = TryStartThread("sfs-end",
-                               [this](std::stop_token stop) { Run(stop); });
+  auto thread =
+      TryStartThread("sfs-end", [this](std::stop_token stop) { Run(stop); });
   if (!thread) return ErrnoStatus(EAGAIN, "starting a thread");
   thread_ = *std::move(thread);
   return absl::OkStatus();
@@ -40,21 +40,25 @@ void EndInTime::Begin(int exit_status, std::function<void()> at_last) {
   changed_.SignalAll();
 }
 
+void EndInTime::ForgetLast() {
+  MutexLock lock(mu_);
+  at_last_ = nullptr;
+}
+
 void EndInTime::Run(const std::stop_token& stop) {
-  int exit_status = 0;
-  std::function<void()> at_last;
   {
     MutexLock lock(mu_);
     while (!begun_ && !stop.stop_requested()) changed_.Wait(mu_);
-    exit_status = exit_status_;
-    at_last = at_last_;
   }
   if (!WaitUnlessStopped(stop, kTime)) return;
-  at_last();
+  // Who calls ForgetLast now waits for the end of the process.
+  MutexLock lock(mu_);
+  if (at_last_) at_last_();
   Log(LogLevel::kWarning,
       absl::StrCat("after ", kTime.count(),
-                   " s something still waits for the source: left as it is"));
-  _exit(exit_status);
+                   " s the daemon is not done with its end, which may wait for "
+                   "the source: left as it is"));
+  _exit(exit_status_);
 }
 
 }  // namespace shufflefs

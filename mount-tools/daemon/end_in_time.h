@@ -16,8 +16,8 @@ namespace shufflefs {
 
 class EndInTime {
  public:
-  // Everything to save is saved long before. `shufflectl umount` waits a little
-  // longer.
+  // What must be saved is saved before, unless the source or the state hangs.
+  // `shufflectl umount` waits a little longer.
   static constexpr std::chrono::seconds kTime{4};
 
   ~EndInTime();
@@ -28,6 +28,9 @@ class EndInTime {
   // it then calls `at_last`, logs one line, and ends the process with
   // `exit_status`. Call it once, after Arm.
   void Begin(int exit_status, std::function<void()> at_last);
+  // Call it before what `at_last` uses is destroyed: it is not called any more.
+  // If it is being called, this does not return.
+  void ForgetLast();
 
  private:
   void Run(const std::stop_token& stop);

@@ -326,8 +326,11 @@ def test_unmounting_ends_while_the_source_hangs(source, mounts):
 
 
 # [S-3.15l] Who is killed while its read hangs ends, and unmounting ends, too.
+# [S-3.12g] What was set through the control file survives a crash, and ends
+# with a clean unmount.
 def test_sigterm_ends_a_mount_whose_control_file_waits(source, mounts):
     mount = mounts(source.path, NATIVE)
+    assert mount.write_control("seed = 7\n") is None
     source.hang("read")
     control = mount.control_dir / "control"
     writer = subprocess.Popen(
@@ -340,8 +343,14 @@ def test_sigterm_ends_a_mount_whose_control_file_waits(source, mounts):
     harness.eventually(lambda: not harness.mount_types(mount.path),
                        what="unmounting")
     assert writer.wait(timeout=30 * harness.SLOWDOWN) != 0
+    # Its threads still wait, so it ends without them.
+    harness.eventually(lambda: "not done with its end" in mount.log(),
+                       what="the end")
     source.answer()  # the kernel waits for direct reads of a process that ends
     mount.expect_exit()
+    mount.start()
+    assert mount.view()["seed"] != 7
+    mount.unmount()
 
 
 # [S-3.15l] Who is killed while its read hangs ends, and unmounting ends, too.

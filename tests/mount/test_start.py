@@ -146,6 +146,21 @@ def test_a_config_file_and_options_are_the_same_keys(mounts, source, folder):
         mount.unmount()
 
 
+@pytest.mark.parametrize("background", [True, False])
+def test_a_failed_start_leaves_no_mount_if_sigterm_is_ignored(source, places,
+                                                              background):
+    """As below a script with trap '' TERM. Nothing touches the mount."""
+    mountpoint, state = places
+    words = [] if background else ["-f"]
+    done = harness.run(["sh", "-c", "trap '' TERM; exec \"$@\"", "sh",
+                        harness.shufflefs(), *words, "-o",
+                        f"path=nosuch,state={state}", source, mountpoint],
+                       check=False)
+    assert done.returncode == 1 and "nosuch" in done.stderr
+    harness.eventually(lambda: not harness.mount_types(mountpoint),
+                       what="the end of the mount")
+
+
 def test_version_and_help_need_no_mount(places):
     done = run_daemon("--version")
     assert done.returncode == 0 and "shufflefs" in done.stdout

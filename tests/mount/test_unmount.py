@@ -79,6 +79,24 @@ def test_umount_as_soon_as_the_readers_stop(loaded):
     assert harness.mount_types(mount.path) == []
 
 
+def test_umount_waits_as_long_as_it_is_told(mounts, source):
+    """Also longer than a clock can count."""
+    mount = mounts(source, LIRS)
+    holder = subprocess.Popen(["sleep", "1000"], cwd=mount.path)
+    waiting = subprocess.Popen([harness.shufflectl(), "umount", "--wait",
+                                "9999999h", mount.path],
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(timeout=1)
+    finally:
+        holder.kill()
+        holder.wait()
+    _, said = waiting.communicate(timeout=60 * harness.SLOWDOWN)
+    assert waiting.returncode == 0, said
+    mount.expect_exit()
+
+
 def test_a_copy_in_another_namespace_is_named(mounts, source):
     if harness.SELF.uid != 0:
         return  # only root makes mount namespaces
@@ -121,3 +139,22 @@ def test_whose_mount_it_is_is_said(mounts, source, folder):
                         closed], user=harness.NOBODY, check=False)
     assert done.returncode == 1
     assert "choose a mount point that you may write to" in done.stderr
+
+
+def test_a_parent_that_ignores_its_children_changes_nothing(mounts, source,
+                                                            user):
+    """Ignored signals are passed on to programs."""
+    deaf = ["env", "--ignore-signal=CHLD"]
+    mount = mounts(source, LIRS, user=user)
+    with subprocess.Popen(harness.as_user(user, ["sleep", "1000"]),
+                          cwd=mount.path) as holder:
+        done = mount.run([*deaf, harness.shufflectl(), "umount", "--wait", "0s",
+                          mount.path], check=False)
+        assert done.returncode == 1 and "busy" in done.stderr, done
+        assert harness.mount_types(mount.path) == ["fuse.shufflefs"]
+        holder.kill()
+    mount.kill()
+    mount.inside = deaf
+    mount.start()
+    assert len(harness.mount_types(mount.path)) == 1
+    mount.unmount()
