@@ -92,8 +92,8 @@ def test_the_binding_is_switched(mounts, source, job_of):
     assert warnings_of(cluster) == [[], [], []]
 
 
-# [S-24.1c] A member that differs in policy is refused: names would have other
-# samples.
+# [S-24.1c] A member that differs in dataset, policy, seed or version is refused,
+# and both sides say why.
 def test_nodes_with_another_binding_do_not_join(mounts, source):
     cluster = Cluster(mounts, source, **{**LOCATION, "brand.binding": "group"})
     shared(cluster)
