@@ -13,8 +13,8 @@
 #   --nodes N      nodes of the job (4)
 #   --epochs N     epochs of each run (3)
 #   --policy NAME  how the mounts shuffle (lirs)
-# Needs root, /dev/fuse, loop devices and the packages of install-deps.sh --test
-# --peers. Removes the namespaces, mounts and groups that it made. The dataset
+# Needs root, /dev/fuse, loop devices and the packages of install-deps.sh --build
+# --test. Removes the namespaces, mounts and groups that it made. The dataset
 # (400 MB) stays in $BENCH_DIR for the next run.
 set -euo pipefail
 cd "$(dirname "$0")/.."

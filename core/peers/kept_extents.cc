@@ -11,6 +11,8 @@ namespace {
 // A file that was sent and not read for so long makes room for others. It may
 // never be read: somebody only asked for its size.
 constexpr std::chrono::seconds kUnread{60};
+// Files that have gone and are still listed among those that are there.
+constexpr size_t kMostGone = 64;
 
 }  // namespace
 
@@ -210,12 +212,12 @@ void KeptExtents::GiveBack(uint64_t bytes) {
   std::vector<std::shared_ptr<const Kept>> freed;  // with no lock held
   MutexLock lock(mu_);
   while (bytes > 0 && !sent_order_.empty()) {
-    const auto sent = sent_.find(sent_order_.back());
-    if (sent != sent_.end()) {
-      bytes -= std::min(bytes, Arena::Footprint(sent->second.kept->length));
-      freed.push_back(sent->second.kept);
+    if (IsSent(sent_order_.back())) {
+      const EntryId file = sent_order_.back().file;
+      freed.push_back(sent_.find(file)->second.kept);
+      bytes -= std::min(bytes, Arena::Footprint(freed.back()->length));
+      DropSent(file);
     }
-    DropSent(sent_order_.back());
     sent_order_.pop_back();
   }
   while (bytes > 0 && !(of_others_.empty() && order_.empty())) {
@@ -228,17 +230,12 @@ uint64_t KeptExtents::bytes() const { return share_->used(); }
 
 void KeptExtents::BeginSent(SentFor next) {
   MutexLock lock(mu_);
-  std::deque<EntryId> rest;
-  for (const EntryId file : sent_order_) {
-    const auto sent = sent_.find(file);
-    if (sent == sent_.end()) continue;
-    if (sent->second.view == next.view) {
-      DropSent(file);
-    } else {
-      rest.push_back(file);
+  for (const Listed& listed : sent_order_) {
+    if (IsSent(listed) && sent_.find(listed.file)->second.view == next.view) {
+      DropSent(listed.file);
     }
   }
-  sent_order_ = std::move(rest);
+  ForgetGone();
   bindings_[std::move(next.view)] = next.binding;
 }
 
@@ -282,10 +279,25 @@ void KeptExtents::TakeSent(const SentFor& epoch, EntryId file,
   if (binding->second != epoch.binding) return;
   const uint64_t footprint = Arena::Footprint(kept->length);
   const auto [sent, is_new] = sent_.try_emplace(
-      file, Sent{std::move(kept), epoch.view, 0, Clock::now()});
+      file, Sent{std::move(kept), epoch.view, 0, Clock::now(), last_sent_ + 1});
   if (!is_new) return;
   sent_bytes_ += footprint;
-  sent_order_.push_back(file);
+  sent_order_.push_back({file, ++last_sent_});
+  // Behind a file that nobody reads, others come and go.
+  if (sent_order_.size() > 2 * sent_.size() + kMostGone) ForgetGone();
+}
+
+void KeptExtents::ForgetGone() {
+  std::deque<Listed> rest;
+  for (const Listed& listed : sent_order_) {
+    if (IsSent(listed)) rest.push_back(listed);
+  }
+  sent_order_ = std::move(rest);
+}
+
+bool KeptExtents::IsSent(const Listed& listed) const {
+  const auto sent = sent_.find(listed.file);
+  return sent != sent_.end() && sent->second.number == listed.number;
 }
 
 absl::optional<PeerBytes> KeptExtents::GiveSent(EntryId file, uint64_t length) {
@@ -297,7 +309,7 @@ absl::optional<PeerBytes> KeptExtents::GiveSent(EntryId file, uint64_t length) {
   sent.given += length;
   if (sent.given >= sent.kept->length) DropSent(file);
   // Else it is found only when memory is short.
-  while (!sent_order_.empty() && !sent_.contains(sent_order_.front())) {
+  while (!sent_order_.empty() && !IsSent(sent_order_.front())) {
     sent_order_.pop_front();
   }
   return bytes;
@@ -306,9 +318,11 @@ absl::optional<PeerBytes> KeptExtents::GiveSent(EntryId file, uint64_t length) {
 void KeptExtents::DropOldSent() {
   const Clock::time_point old = Clock::now() - kUnread;
   while (!sent_order_.empty()) {
-    const auto sent = sent_.find(sent_order_.front());
-    if (sent != sent_.end() && sent->second.since > old) return;
-    DropSent(sent_order_.front());
+    const Listed& first = sent_order_.front();
+    if (IsSent(first)) {
+      if (sent_.find(first.file)->second.since > old) return;
+      DropSent(first.file);
+    }
     sent_order_.pop_front();
   }
 }

@@ -86,6 +86,11 @@ class KeptExtents : public std::enable_shared_from_this<KeptExtents> {
   // The whole file, of which the caller gives `length` bytes to a reader. When
   // all were given, it goes. Empty if it was not sent.
   absl::optional<PeerBytes> GiveSent(EntryId file, uint64_t length);
+  // Entries of the list of what was sent, for tests.
+  size_t SentListed() const {
+    MutexLock lock(mu_);
+    return sent_order_.size();
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -119,7 +124,16 @@ class KeptExtents : public std::enable_shared_from_this<KeptExtents> {
     std::string view;
     uint64_t given = 0;  // bytes
     Clock::time_point since;
+    uint64_t number = 0;  // counts all that came
   };
+  // One that was sent, and may have gone, or come again, meanwhile.
+  struct Listed {
+    EntryId file;
+    uint64_t number = 0;
+  };
+  bool IsSent(const Listed& listed) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes what has gone from the list.
+  void ForgetGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void GiveBack(uint64_t bytes);
   uint64_t RoomForSent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Drops files that nobody has read for long.
@@ -134,15 +148,16 @@ class KeptExtents : public std::enable_shared_from_this<KeptExtents> {
   // Self-synchronised.
   const std::shared_ptr<PoolShare> share_;
 
-  Mutex mu_;
+  mutable Mutex mu_;
   absl::flat_hash_map<ExtentId, Place> places_ ABSL_GUARDED_BY(mu_);
   std::vector<ExtentId> order_ ABSL_GUARDED_BY(mu_);  // as they came
   // Kept as well: other members owned them when this was looked up for `seen_`.
   std::vector<ExtentId> of_others_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const Owners> seen_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<EntryId, Sent> sent_ ABSL_GUARDED_BY(mu_);
-  // As they came. Some may be gone, or have come again.
-  std::deque<EntryId> sent_order_ ABSL_GUARDED_BY(mu_);
+  // As they came, with a few that have gone.
+  std::deque<Listed> sent_order_ ABSL_GUARDED_BY(mu_);
+  uint64_t last_sent_ ABSL_GUARDED_BY(mu_) = 0;
 
   // By view: for which binding files are taken.
   absl::flat_hash_map<std::string, uint64_t> bindings_ ABSL_GUARDED_BY(mu_);

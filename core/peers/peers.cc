@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Peers>> Peers::Start(Parts parts) {
   transport.identity = peers->parts_.identity;
   transport.service = peers.get();
   transport.log = [](LogLevel level, const std::string& text) {
-    Log(level, absl::StrCat("peers: ", text));
+    Log(level, text);
   };
   ASSIGN_OR_RETURN(peers->transport_,
                    peers->parts_.make_transport(std::move(transport)));

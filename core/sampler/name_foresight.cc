@@ -41,23 +41,27 @@ void NameForesight::OnLookup(EntryId name, uint32_t reader,
   if (seen_.size() == 1) has_seen_.SignalOne();
 }
 
-std::vector<NameForesight::Seen> NameForesight::TakeSeen(std::stop_token stop) {
+std::vector<NameForesight::Seen> NameForesight::TakeSeen(std::stop_token stop,
+                                                         bool waits) {
   std::stop_callback wake(stop, [this] {
     MutexLock lock(mu_);
     has_seen_.SignalAll();
   });
   MutexLock lock(mu_);
-  while (seen_.empty() && !stop.stop_requested()) has_seen_.Wait(mu_);
+  while (waits && seen_.empty() && !stop.stop_requested()) {
+    has_seen_.Wait(mu_);
+  }
   return std::exchange(seen_, {});
 }
 
 void NameForesight::Run(std::stop_token stop) {
+  bool more = false;
   while (!stop.stop_requested()) {
-    for (const Seen& seen : TakeSeen(stop)) {
+    for (const Seen& seen : TakeSeen(stop, /*waits=*/!more)) {
       jobs_.Opened(seen.name, seen.reader, seen.now);
     }
-    while (!stop.stop_requested() && jobs_.Work()) {
-    }
+    // A little at a time: meanwhile the queue would overflow.
+    more = jobs_.Work();
     for (JobFinder::Found& found : jobs_.jobs()) Foresee(found);
   }
 }

@@ -53,8 +53,9 @@ class NameForesight {
     std::chrono::milliseconds now{0};
   };
   void Run(std::stop_token stop);
-  // Blocks until a name was looked up or `stop` is requested.
-  std::vector<Seen> TakeSeen(std::stop_token stop) ABSL_LOCKS_EXCLUDED(mu_);
+  // If it `waits`, blocks until a name was looked up or `stop` is requested.
+  std::vector<Seen> TakeSeen(std::stop_token stop, bool waits)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Asks for what the job looks up next, if fewer than half of `most` names are
   // ahead of it.
   void Foresee(JobFinder::Found& found);

@@ -71,7 +71,9 @@ absl::StatusOr<std::string> JoinHandler::AnswerJoin(
                                 options_.secret.Mac("join", {request}));
   if (absl::Status refused = CheckJoin(context, join, proven, *list);
       !refused.ok()) {
-    refusals_.Write(join.name(), HostOf(context),
+    refusals_.Write({.name = join.name(),
+                     .host = HostOf(context),
+                     .proven = proven && !options_.secret.none()},
                     std::string(refused.message()));
     return refused;
   }

@@ -98,7 +98,8 @@ GateWay PeerServer::Judge(const FoundGreeting& found, const std::string& host) {
     // Join tells both sides what differs. With a secret, nobody gets there
     // without a proof.
     if (options_.secret.none()) return GateWay::kDesk;
-    refusals_.Write("a caller", host, "it is no shufflefs of this version");
+    refusals_.Write({.name = "a caller", .host = host},
+                    "it is no shufflefs of this version");
     return GateWay::kClosed;
   }
   if (!greeting.token.empty()) {
@@ -106,7 +107,7 @@ GateWay PeerServer::Judge(const FoundGreeting& found, const std::string& host) {
                                            : GateWay::kNoSession;
   }
   if (IsProven(greeting, options_.secret)) return GateWay::kDesk;
-  refusals_.Write(greeting.from, host, kWrongSecretText);
+  refusals_.Write({.name = greeting.from, .host = host}, kWrongSecretText);
   return GateWay::kWrongSecret;
 }
 

@@ -112,6 +112,8 @@ def test_a_member_that_differs_is_refused_and_says_why(mounts, source):
             lambda m=mount: any("seed = " in each["why"] for each in
                                 m.status()["peers"]["members"]),
             what="a refusal")
+        assert "peers: refused" in mount.log() or " is not used; " in mount.log()
+        assert "peers: peers:" not in mount.log()
     expected = digests(source)
     for mount in (one, two):
         assert digests(mount.path) == expected

@@ -334,7 +334,7 @@ TEST_F(GateTest, SilentStrangersOfManyAddressesDoNotKeepAMemberOut) {
         idle[i] =
             ConnectTo(gate_->address().Text(), absl::StrCat("127.0.1.", i + 1));
       }
-      std::this_thread::sleep_for(milliseconds(20));
+      std::this_thread::sleep_for(milliseconds(50));
     }
     for (const int fd : idle) close(fd);
   });
@@ -342,7 +342,7 @@ TEST_F(GateTest, SilentStrangersOfManyAddressesDoNotKeepAMemberOut) {
   int let_in = 0;
   const std::string greeting = Request("sfs-from:member");
   for (int i = 0; i < 50; ++i) {
-    const int member = Connect("127.0.2.1");
+    const int member = Connect(absl::StrCat("127.0.2.", i + 1));
     send(member, greeting.data(), 5, MSG_NOSIGNAL);
     std::this_thread::sleep_for(milliseconds(10));
     send(member, greeting.data() + 5, greeting.size() - 5, MSG_NOSIGNAL);

@@ -90,6 +90,18 @@ TEST_F(NameForesightTest, AsksForWhatComesNextInListingOrder) {
   EXPECT_EQ(once.size(), asked_.size());
 }
 
+// To test all orders for a job takes a while. What others look up meanwhile is
+// noted, and foreseen.
+TEST_F(NameForesightTest, AJobOfAnUnknownOrderDelaysNoOther) {
+  for (uint32_t round = 0; round < 3; ++round) {
+    for (uint32_t i = 0; i < kNames; ++i) {
+      const uint32_t at = (i * 541 + i / 7 * 13 + round * 17) % kNames;
+      foresight_->OnLookup(listed_[at], 9, milliseconds(1000));
+    }
+  }
+  EXPECT_GT(LookUp(listed_), kNames / 2);
+}
+
 // Nothing is foreseen of an order that nobody knows.
 TEST_F(NameForesightTest, AsksForNothingInAnUnknownOrder) {
   std::vector<EntryId> order;
