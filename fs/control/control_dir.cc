@@ -46,7 +46,7 @@ constexpr size_t kLarge = size_t{1} << 20;
 // About what a snapshot takes beside its text, and an open directory of an
 // epoch.
 constexpr size_t kSnapshotBytes = 256;
-constexpr size_t kEpochDirBytes = size_t{16} << 10;
+constexpr size_t kEpochDirBytes = size_t{40} << 10;
 
 mode_t ModeOf(ControlFile file) {
   for (const ControlFileInfo& info : ControlFileTable()) {
