@@ -20,8 +20,10 @@ namespace {
 
 using status_fields::Count;
 using status_fields::Json;
+using status_fields::MakeShown;
 using status_fields::Number;
 using status_fields::ParseStatus;
+using status_fields::ShownStatus;
 using status_fields::TextOf;
 using status_fields::Texts;
 
@@ -230,11 +232,16 @@ std::string OpensLines(const Json& status) {
   return text;
 }
 
-// All texts of a status as ShownPath.
-void MakeShown(Json& json) {
-  if (json.is_string()) json = ShownPath(json.get<std::string>());
-  if (!json.is_structured()) return;
-  for (Json& each : json) MakeShown(each);
+// As JSON has it, which has no bytes that are not UTF-8.
+std::string InJson(absl::string_view name) {
+  const std::string text = Json(std::string(name))
+                               .dump(-1, ' ', /*ensure_ascii=*/false,
+                                     Json::error_handler_t::replace);
+  return Json::parse(text).get<std::string>();
+}
+
+bool IsNamed(const Json& view, absl::string_view name) {
+  return view.is_object() && TextOf(view, "name") == InJson(name);
 }
 
 // One line for each selected view.
@@ -245,7 +252,7 @@ absl::StatusOr<std::string> LineEach(absl::string_view text,
   std::string lines;
   for (const Json& view : json["views"]) {
     if (!view.is_object()) continue;
-    if (!name.empty() && TextOf(view, "name") != std::string(name)) continue;
+    if (!name.empty() && !IsNamed(view, name)) continue;
     absl::StrAppend(&lines, line(view), "\n");
   }
   if (!lines.empty()) return lines;
@@ -257,8 +264,7 @@ absl::StatusOr<std::string> LineEach(absl::string_view text,
 }  // namespace
 
 absl::StatusOr<std::string> StatusText(absl::string_view json) {
-  ASSIGN_OR_RETURN(Json status, ParseStatus(json));
-  MakeShown(status);
+  ASSIGN_OR_RETURN(Json status, ShownStatus(json));
   std::string text;
   for (const Json& view : status["views"]) {
     if (view.is_object()) absl::StrAppend(&text, ViewText(view));
@@ -296,7 +302,7 @@ absl::StatusOr<std::string> LedgerWarning(absl::string_view json,
                                           absl::string_view view) {
   ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
   for (const Json& each : status["views"]) {
-    if (!each.is_object() || TextOf(each, "name") != view) continue;
+    if (!IsNamed(each, view)) continue;
     for (const Json& warning : each.value("warnings", Json::array())) {
       if (!warning.is_string()) continue;
       std::string text = warning.get<std::string>();
@@ -310,7 +316,7 @@ absl::StatusOr<bool> IsIndexing(absl::string_view json,
                                 absl::string_view view) {
   ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
   for (const Json& each : status["views"]) {
-    if (each.is_object() && TextOf(each, "name") == view) {
+    if (IsNamed(each, view)) {
       return TextOf(each, "epoch_state") == "indexing";
     }
   }
