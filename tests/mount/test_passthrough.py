@@ -242,8 +242,6 @@ def test_readers_are_cut_off_where_no_path_leads(mounts, source, folder, how):
             (folder / "below").rename(folder / "above")
     if how == "detached":
         mount.expect_exit()  # no way into the mount is left
-    else:
-        mount.unmount()
 
 
 def test_a_mount_that_is_covered_leaves_the_reads_to_the_daemon(mounts, source):
@@ -259,7 +257,6 @@ def test_a_mount_that_is_covered_leaves_the_reads_to_the_daemon(mounts, source):
     finally:
         harness.run(["umount", mount.path])
     assert metric(mount, "backed_opens") == 0
-    mount.unmount()
 
 
 def test_readers_never_see_two_states(mounts, source):
