@@ -240,8 +240,8 @@ def test_readers_are_cut_off_where_no_path_leads(mounts, source, folder, how):
             harness.run(["umount", mount.path])
         elif how == "moved":
             (folder / "below").rename(folder / "above")
-    # Of a detached mount no way in is left.
-    (mount.expect_exit if how == "detached" else mount.unmount)()
+    if how == "detached":
+        mount.expect_exit()  # no way into the mount is left
 
 
 def test_a_mount_that_is_covered_leaves_the_reads_to_the_daemon(mounts, source):
@@ -250,13 +250,13 @@ def test_a_mount_that_is_covered_leaves_the_reads_to_the_daemon(mounts, source):
     harness.run(["mount", "-t", "tmpfs", "none", mount.path])
     try:
         reader = os.open("1.bin", os.O_RDONLY, dir_fd=inside)
-        assert os.read(reader, 1) == (source / "a/1.bin").read_bytes()[:1]
+        data = (source / "a" / "1.bin").read_bytes()
+        assert os.read(reader, 1000) == data[:1000]
         os.close(reader)
         os.close(inside)
     finally:
         harness.run(["umount", mount.path])
     assert metric(mount, "backed_opens") == 0
-    mount.unmount()
 
 
 def test_readers_never_see_two_states(mounts, source):
