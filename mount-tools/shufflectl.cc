@@ -2,6 +2,7 @@
 // shufflectl inspects datasets and mounts. See shufflectl(1).
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -12,6 +13,8 @@
 #include "mount-tools/ctl/shufflectl_app.h"
 
 int main(int argc, char** argv) try {
+  // Where a parent ignores it, how a child ended would not be known.
+  std::signal(SIGCHLD, SIG_DFL);
   // SIGPIPE keeps its default action: `shufflectl order | head` ends silently.
   shufflefs::CommandContext context;
   // If nobody can name the working directory, "/" is used: commands with

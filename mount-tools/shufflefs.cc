@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflefs mounts a shuffled view of a dataset directory. See shufflefs(1).
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -99,6 +100,8 @@ int Main(const std::vector<std::string>& arguments) {
 }  // namespace shufflefs
 
 int main(int argc, char** argv) {
+  // Where a parent ignores it, how a child ended would not be known.
+  std::signal(SIGCHLD, SIG_DFL);
   shufflefs::EndOnUncaught();
   try {
     return shufflefs::Main(std::vector<std::string>(argv + 1, argv + argc));

@@ -60,7 +60,8 @@ absl::Status RunProgram(const std::vector<std::string>& arguments) {
     if (got > 0) said.append(buffer.data(), static_cast<size_t>(got));
   }
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return ErrnoStatus(errno, arguments[0] + ": its end");
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && said.empty()) {

@@ -121,3 +121,24 @@ def test_whose_mount_it_is_is_said(mounts, source, folder):
                         closed], user=harness.NOBODY, check=False)
     assert done.returncode == 1
     assert "choose a mount point that you may write to" in done.stderr
+
+
+def test_a_parent_that_ignores_its_children_changes_nothing(mounts, source,
+                                                            user):
+    """Ignored signals are passed on to programs."""
+    deaf = ["env", "--ignore-signal=CHLD"]
+    mount = mounts(source, LIRS, user=user)
+    stay = ["sh", "-c", 'cd "$0" && echo in && exec sleep 1000', mount.path]
+    with subprocess.Popen(harness.as_user(user, stay), text=True,
+                          stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == "in\n"
+        done = mount.run([*deaf, harness.shufflectl(), "umount", "--wait", "0s",
+                          mount.path], check=False)
+        assert done.returncode == 1 and "busy" in done.stderr, done
+        assert harness.mount_types(mount.path) == ["fuse.shufflefs"]
+        holder.kill()
+    mount.kill()
+    mount.inside = deaf
+    mount.start()
+    assert len(harness.mount_types(mount.path)) == 1
+    mount.unmount()
