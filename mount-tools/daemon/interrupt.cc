@@ -13,10 +13,19 @@
 
 namespace shufflefs {
 
-Interrupt::Interrupt() {
-  sigemptyset(&signals_);
-  sigaddset(&signals_, SIGINT);
-  sigaddset(&signals_, SIGTERM);
+sigset_t NotIgnored(std::initializer_list<int> numbers) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : numbers) {
+    struct sigaction now;
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
+      sigaddset(&set, number);
+    }
+  }
+  return set;
+}
+
+Interrupt::Interrupt() : signals_(NotIgnored({SIGINT, SIGTERM})) {
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   arrived_ = UniqueFd(signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
   over_ = UniqueFd(eventfd(0, EFD_CLOEXEC));

@@ -6,12 +6,17 @@
 
 #include <signal.h>
 
+#include <initializer_list>
 #include <stop_token>
 #include <thread>
 
 #include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
+
+// Those of the signals that our parent does not ignore. The others stay
+// ignored, as nohup wants of SIGHUP: one that is blocked would arrive.
+sigset_t NotIgnored(std::initializer_list<int> numbers);
 
 // While it lives, SIGINT and SIGTERM request a stop instead of ending the
 // process. Make it before the working threads, on the only thread that does not
@@ -31,7 +36,7 @@ class Interrupt {
   bool Comes() const;
   void Wait(const std::stop_token& stop);
 
-  sigset_t signals_;
+  const sigset_t signals_;
   sigset_t before_;
   UniqueFd arrived_;  // readable when a signal has arrived
   UniqueFd over_;     // readable when no more signals are awaited

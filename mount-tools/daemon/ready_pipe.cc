@@ -16,6 +16,7 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
+#include "mount-tools/daemon/interrupt.h"
 
 namespace shufflefs {
 namespace {
@@ -24,14 +25,7 @@ namespace {
 // to it, as the one of them that `came`. A second one ends this process at
 // once: the child may wait for a source that hangs.
 std::string Hear(int from, pid_t child, int& came) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : {SIGINT, SIGTERM}) {
-    struct sigaction now;
-    const bool ignored =
-        sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
-    if (!ignored) sigaddset(&signals, number);
-  }
+  const sigset_t signals = NotIgnored({SIGINT, SIGTERM});
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   const UniqueFd arrived(signalfd(-1, &signals, SFD_CLOEXEC));
   std::string word;

@@ -22,8 +22,8 @@ def mount(mounts, folder):
                   {**MANUAL, "open": "seen"})
 
 
-def start(*arguments, stdout=subprocess.PIPE):
-    return subprocess.Popen([harness.shufflectl(), *arguments],
+def start(*arguments, stdout=subprocess.PIPE, within=()):
+    return subprocess.Popen([*within, harness.shufflectl(), *arguments],
                             stdin=subprocess.DEVNULL, stdout=stdout,
                             stderr=subprocess.PIPE, text=True)
 
@@ -61,6 +61,16 @@ def test_sigterm_ends_it_and_a_count(mount):
 def wait_for_titles(running):
     assert running.stdout.readline().split() == TITLES
     return running
+
+
+def test_a_signal_that_its_parent_ignores_does_nothing(mount):
+    """As in the background of a script."""
+    running = wait_for_titles(start("top", "--interval", "500ms", mount.path,
+                                    within=["env", "--ignore-signal=INT"]))
+    running.send_signal(signal.SIGINT)
+    for _ in range(4):
+        assert running.stdout.readline().startswith("lirs")
+    expect_end(running, signal.SIGTERM)
 
 
 def test_it_ends_with_the_mount(mount):

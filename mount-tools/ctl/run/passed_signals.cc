@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <initializer_list>
 
 #include "absl/types/optional.h"
 #include "core/base/status.h"
+#include "mount-tools/daemon/interrupt.h"
 
 namespace shufflefs {
 namespace {
@@ -27,25 +27,12 @@ absl::optional<int> Ended(pid_t child) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Those that our parent ignores stay ignored, here and in the command: so does
-// nohup with SIGHUP.
-sigset_t NotIgnored(std::initializer_list<int> numbers) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : numbers) {
-    struct sigaction now;
-    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
-      sigaddset(&set, number);
-    }
-  }
-  return set;
-}
-
 }  // namespace
 
 PassedSignals::PassedSignals() {
   // If our parent ignores it, the end of a child would not be reported.
   signal(SIGCHLD, SIG_DFL);
+  // Those that our parent ignores are ignored in the command, too.
   ending_ = NotIgnored({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD});
   signals_ = NotIgnored({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGUSR1,
                          SIGUSR2, SIGALRM, SIGPIPE, SIGXCPU, SIGPWR});
