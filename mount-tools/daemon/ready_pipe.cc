@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,12 +22,10 @@
 namespace shufflefs {
 namespace {
 
-// What `child` writes until it closes its end. Ctrl-C and SIGTERM are passed on
-// to it, as the one of them that `came`. A second one ends this process at
-// once: the child may wait for a source that hangs.
-std::string Hear(int from, pid_t child, int& came) {
-  const sigset_t signals = NotIgnored({SIGINT, SIGTERM});
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+// What `child` writes until it closes its end. Of the blocked `signals` the one
+// that `came` is passed on to it. A second one ends this process at once: the
+// child may wait for a source that hangs.
+std::string Hear(int from, pid_t child, const sigset_t& signals, int& came) {
   const UniqueFd arrived(signalfd(-1, &signals, SFD_CLOEXEC));
   std::string word;
   for (;;) {
@@ -38,7 +37,7 @@ std::string Hear(int from, pid_t child, int& came) {
         read(arrived.get(), &signal, sizeof(signal)) == sizeof(signal)) {
       if (came != 0) _exit(128 + came);
       came = static_cast<int>(signal.ssi_signo);
-      kill(child, SIGTERM);
+      kill(child, came);  // it ignores what we ignore
     }
     if ((ready[0].revents & (POLLIN | POLLHUP)) == 0) continue;
     char buffer[512];
@@ -70,9 +69,18 @@ absl::StatusOr<ReadyPipe::Side> ReadyPipe::Fork() {
 
 int ReadyPipe::AwaitChild(absl::FunctionRef<void()> died) {
   MutexLock lock(mu_);
+  const sigset_t signals = NotIgnored({SIGINT, SIGTERM});
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   int came = 0;
-  const std::string word = Hear(read_.get(), child_, came);
+  const std::string word = Hear(read_.get(), child_, signals, came);
   if (word == "+" && came == 0) return 0;
+  if (came != 0) {
+    // It may have mounted just before. A second signal ends this process here,
+    // too.
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
   if (word.empty()) died();
   if (came != 0) {
     fprintf(stderr, "shufflefs: interrupted; nothing is mounted\n");

@@ -32,7 +32,7 @@ class ReadyPipe {
   // In the parent: blocks until the child reports. Returns the exit status: 0,
   // or 1 after the child's line on stderr. Calls `died` before that line if the
   // child ended without a report. Ctrl-C and SIGTERM end the child, too; then
-  // the status is 128 and the signal.
+  // it waits for that, and the status is 128 and the signal.
   int AwaitChild(absl::FunctionRef<void()> died);
   void Succeed();
   void Fail(absl::string_view why);
