@@ -39,5 +39,6 @@ case "$source" in
 esac
 [ -n "$target" ] || fail "has no targetPath"
 keys=$(options)
-mkdir -p "$target"
+# A dead mount there cannot be looked at. shufflefs takes it away.
+mkdir -p "$target" 2>/dev/null || :
 exec shufflefs -f -o "allow_other${keys:+,$keys}" "$source" "$target"

@@ -35,22 +35,41 @@ def start(path):
         env={"FLUID_CONFIG": str(path), "PATH": ":".join(programs)})
 
 
-@pytest.mark.parametrize("_", ["root"] if os.geteuid() == 0 else [])
-def test_it_mounts_what_the_dataset_says(folder, _):
-    """The container runs as root."""
-    dataset, runtime = documents("dataset.yaml")
-    profile, = documents("profile.yaml")
-    assert runtime["spec"]["profileName"] == profile["metadata"]["name"]
-    assert runtime["metadata"]["name"] == dataset["metadata"]["name"]
+@pytest.fixture
+def dataset(folder):
+    """The configuration for the dataset of the files, and where it is shown."""
+    mounts = documents("dataset.yaml")[0]["spec"]["mounts"]
     source = trees.blobs(folder / "source", classes=3, per_class=10)
-    mounts = dataset["spec"]["mounts"]
     mounts[0]["mountPoint"] = f"shufflefs://{source}"
     mounts[0]["options"]["state"] = str(folder / "state")
     target = folder / "thin" / "thin-fuse"
-    script = start(config(folder, mounts))
+    yield config(folder, mounts), source, target
+    while harness.mount_types(target):
+        harness.run(["umount", "-l", target], check=False)
+
+
+def await_mount(target):
+    harness.eventually(lambda: (target / ".shufflefs").exists(),
+                       what="the mount")
+
+
+def end(script):
+    script.send_signal(signal.SIGTERM)
+    _, said = script.communicate(timeout=60 * harness.SLOWDOWN)
+    assert script.returncode == 0, said
+
+
+@pytest.mark.parametrize("_", ["root"] if os.geteuid() == 0 else [])
+def test_it_mounts_what_the_dataset_says(dataset, _):
+    """The container runs as root."""
+    path, source, target = dataset
+    wanted, runtime = documents("dataset.yaml")
+    profile, = documents("profile.yaml")
+    assert runtime["spec"]["profileName"] == profile["metadata"]["name"]
+    assert runtime["metadata"]["name"] == wanted["metadata"]["name"]
+    script = start(path)
     try:
-        harness.eventually(lambda: (target / ".shufflefs").exists(),
-                           what="the mount")
+        await_mount(target)
         assert harness.mount_types(target) == [
             profile["spec"]["fileSystemType"]]
         status = json.loads((target / ".shufflefs" / "status").read_text())
@@ -58,10 +77,35 @@ def test_it_mounts_what_the_dataset_says(folder, _):
         assert sorted(os.listdir(source)) == sorted(
             set(os.listdir(target)) - {".shufflefs"})
     finally:
-        script.send_signal(signal.SIGTERM)
-        _, said = script.communicate(timeout=60 * harness.SLOWDOWN)
-    assert script.returncode == 0, said
+        end(script)
     assert harness.mount_types(target) == []
+
+
+@pytest.mark.parametrize("_", ["root"] if os.geteuid() == 0 else [])
+def test_it_mounts_again_where_a_daemon_was_killed(dataset, _):
+    """Its dead mount stays when the container starts again."""
+    path, _, target = dataset
+    script = start(path)
+    await_mount(target)
+    script.kill()
+    script.communicate()
+    assert harness.mount_types(target) == ["fuse.shufflefs"]
+    script = start(path)
+    try:
+        harness.eventually(
+            lambda: script.poll() is not None or is_live(target),
+            what="the mount")
+        assert script.poll() is None, script.stderr.read()
+    finally:
+        end(script)
+    assert harness.mount_types(target) == []
+
+
+def is_live(target):
+    try:
+        return (target / ".shufflefs").exists()
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("mounts, words", [
