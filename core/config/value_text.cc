@@ -21,6 +21,7 @@ namespace {
 
 constexpr uint64_t kMaxNodes = 65536;
 constexpr size_t kMaxSeeds = 64;
+constexpr uint64_t kYear = uint64_t{365} * 24 * 3600 * 1000;  // ms
 
 struct Unit {
   absl::string_view suffix;
@@ -132,10 +133,8 @@ std::string HumanBytes(uint64_t bytes) {
 absl::optional<std::chrono::milliseconds> ParseDuration(
     absl::string_view text) {
   absl::optional<uint64_t> ms = ParseWithUnit(text, kTimeUnits, 1000);
-  if (!ms || *ms > uint64_t{std::numeric_limits<int64_t>::max()}) {
-    return absl::nullopt;
-  }
-  return std::chrono::milliseconds(*ms);
+  if (!ms) return absl::nullopt;
+  return std::chrono::milliseconds(std::min(*ms, kYear));
 }
 
 std::string FormatDuration(std::chrono::milliseconds duration) {

@@ -32,6 +32,7 @@ std::string FormatBytes(uint64_t bytes);
 std::string HumanBytes(uint64_t bytes);
 
 // A time: a number followed by ms, s, min or h. A number alone is in seconds.
+// Longer than a year is a year, so that it can be added to any moment.
 absl::optional<std::chrono::milliseconds> ParseDuration(absl::string_view text);
 std::string FormatDuration(std::chrono::milliseconds duration);
 

@@ -79,6 +79,24 @@ def test_umount_as_soon_as_the_readers_stop(loaded):
     assert harness.mount_types(mount.path) == []
 
 
+def test_umount_waits_as_long_as_it_is_told(mounts, source):
+    """Also longer than a clock can count."""
+    mount = mounts(source, LIRS)
+    holder = subprocess.Popen(["sleep", "1000"], cwd=mount.path)
+    waiting = subprocess.Popen([harness.shufflectl(), "umount", "--wait",
+                                "9999999h", mount.path],
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(timeout=1)
+    finally:
+        holder.kill()
+        holder.wait()
+    _, said = waiting.communicate(timeout=60 * harness.SLOWDOWN)
+    assert waiting.returncode == 0, said
+    mount.expect_exit()
+
+
 def test_a_copy_in_another_namespace_is_named(mounts, source):
     if harness.SELF.uid != 0:
         return  # only root makes mount namespaces
