@@ -15,7 +15,8 @@ from .errors import ShufflefsError
 _log = logging.getLogger("shufflefs")
 # A shell gets exit codes also if its parent ignores SIGCHLD. It writes the code
 # of its words in a last line, without an end.
-_TELLS = '"$0" "$@"; printf "\\n%s" "$?"'
+# By the trap it outlives its words at SIGTERM, too.
+_TELLS = 'trap : TERM; "$0" "$@"; printf "\\n%s" "$?"'
 OWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin")
 
 
@@ -49,7 +50,7 @@ def run(name: str, arguments: Sequence[str]) -> str:
     """Runs a program to its end and returns what it printed.
 
     Logs what it wrote to stderr, or raises ShufflefsError with that if it
-    fails.
+    fails. Of what an interrupted start began nothing is left.
     """
     program = need_program(name)
     command = [program, *arguments]
@@ -59,8 +60,7 @@ def run(name: str, arguments: Sequence[str]) -> str:
     # a pipe would not end before it does.
     try:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
-            code = subprocess.run(command, check=False, stdout=out, stderr=log,
-                                  stdin=subprocess.DEVNULL).returncode
+            code = _code_of(command, out, log)
             printed, said = _text(out), _text(log)
     except (OSError, ValueError) as error:
         raise ShufflefsError(f"{program}: {error}") from error
@@ -76,6 +76,23 @@ def run(name: str, arguments: Sequence[str]) -> str:
         warns = line.startswith(f"{name}: warning: ")
         _log.log(logging.WARNING if warns else logging.INFO, "%s", line)
     return printed
+
+
+def _code_of(command: Sequence[str], out: IO[bytes], log: IO[bytes]) -> int:
+    """The exit code of a command, which ends also if an exception comes.
+
+    It has a session of its own: Ctrl-C is an exception here, and reaches it as
+    one SIGTERM, which shufflefs passes on to its daemon.
+    """
+    child = subprocess.Popen(command, stdout=out, stderr=log,
+                             stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        return child.wait()
+    except BaseException:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGTERM)
+            child.wait()
+        raise
 
 
 def _children_are_ignored() -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """import shufflefs where a program, a path or an argument is unusual."""
 import os
+import signal
 import subprocess
 import tempfile
 
@@ -127,6 +128,57 @@ def test_an_interrupt_leaves_no_folder(source, private, monkeypatch):
             with pytest.raises(KeyboardInterrupt):
                 shufflefs.mount(source, policy="native", allow_other=True)
         assert list(private.iterdir()) == [], place
+
+
+STARTER = """#!/bin/sh
+# As shufflefs: its daemon has a session, and ends at a signal that comes here.
+setsid sh -c 'echo $$ > "$1/daemon"; exec sleep 1000' sh "{0}" &
+trap 'kill $!' TERM
+wait
+wait
+exit 130
+"""
+INTERRUPTED = """
+import signal, sys, shufflefs
+if sys.argv[2] == "ignored":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+shufflefs.mount(sys.argv[1], policy="native")
+"""
+
+
+def interrupt(python):
+    """Returns what it said. Python may miss a signal just before it waits."""
+    for _ in range(10):
+        python.send_signal(signal.SIGINT)
+        try:
+            return python.communicate(timeout=10 * harness.SLOWDOWN)[1]
+        except subprocess.TimeoutExpired:
+            continue
+    raise AssertionError("it does not end")
+
+
+@pytest.mark.parametrize("children", ["seen", "ignored"])
+def test_an_interrupt_ends_a_daemon_that_is_about_to_mount(source, folder,
+                                                           private, children):
+    starter = folder / "starter"
+    starter.write_text(STARTER.format(folder))
+    starter.chmod(0o755)
+    told = folder / "daemon"
+    with subprocess.Popen(
+            [harness.PYTHON, "-B", "-c", INTERRUPTED, source, children],
+            env={**ENVIRONMENT, "TMPDIR": str(private),
+                 "SHUFFLEFS_BIN": str(starter)},
+            stderr=subprocess.PIPE, text=True) as python:
+        daemon = harness.eventually(
+            lambda: told.exists() and told.read_text().strip(),
+            what="the daemon")
+        said = interrupt(python)
+    assert "KeyboardInterrupt" in said
+    try:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(daemon), signal.SIGKILL)
+    finally:
+        assert list(private.iterdir()) == []
 
 
 IGNORER = """
