@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """examples/quickstart.sh shows what it promises."""
+import importlib
+import json
 import os
 import re
 
@@ -26,6 +28,18 @@ def test_the_cluster_says_that_it_needs_root():
                        user=harness.NOBODY, check=False)
     assert done.returncode == 3
     assert "needs root" in done.stderr
+
+
+def test_the_hard_disk_says_only_what_is_proven(monkeypatch):
+    monkeypatch.syspath_prepend(harness.EXAMPLES)
+    shows_each_once = importlib.import_module("hard_disk").shows_each_once
+    whole = {"proven": True, "opened_in_part": 0, "reads_not_seen": 0,
+             "epochs": [{"consumed": 9, "names": 9}]}
+    assert shows_each_once(json.dumps(whole))
+    for less in ({"proven": False}, {"opened_in_part": 1},
+                 {"reads_not_seen": 1},
+                 {"epochs": [{"consumed": 8, "names": 9}]}):
+        assert not shows_each_once(json.dumps({**whole, **less}))
 
 
 def test_the_hard_disk_says_that_it_needs_root():
