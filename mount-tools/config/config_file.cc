@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -257,15 +258,19 @@ absl::StatusOr<TomlDocument> ParseToml(absl::string_view text) {
 
 namespace {
 
-// ParseConfig without ValidateMount.
-absl::StatusOr<MountConfig> ReadSettings(absl::string_view text,
-                                         absl::string_view name,
-                                         absl::string_view base) {
+absl::StatusOr<TomlDocument> ParseNamed(absl::string_view text,
+                                        absl::string_view name) {
   absl::StatusOr<TomlDocument> document = ParseToml(text);
-  if (!document.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ":", document.status().message()));
-  }
+  if (document.ok()) return document;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ":", document.status().message()));
+}
+
+// ParseConfig without ValidateMount.
+absl::StatusOr<MountConfig> ReadSettings(
+    const absl::StatusOr<TomlDocument>& document, absl::string_view name,
+    absl::string_view base) {
+  RETURN_IF_ERROR(document.status());
   const FileContext file{name, base};
   MountConfig mount;
   mount.views.emplace_back();
@@ -284,12 +289,56 @@ absl::StatusOr<MountConfig> ReadSettings(absl::string_view text,
   return mount;
 }
 
+// Paths that TOML cannot hold, by the line.
+using OtherPaths = absl::flat_hash_map<uint32_t, std::string>;
+
+// `control` with an empty path in place of each comment of such a path.
+std::string WithoutOtherPaths(absl::string_view control, OtherPaths& paths) {
+  std::string text;
+  uint32_t number = 0;
+  for (absl::string_view line : absl::StrSplit(control, '\n')) {
+    ++number;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(kNotUtf8, 1));
+    absl::string_view key = parts.first;
+    std::string path;
+    if (absl::ConsumePrefix(&key, "# ") && FindOption(key) != nullptr &&
+        absl::CUnescape(parts.second, &path)) {
+      paths[number] = std::move(path);
+      absl::StrAppend(&text, TomlKey(key), " = \"\"\n");
+    } else {
+      absl::StrAppend(&text, line, "\n");
+    }
+  }
+  return text;
+}
+
+void PutBack(const OtherPaths& paths, std::vector<TomlSetting>& settings) {
+  for (TomlSetting& setting : settings) {
+    const auto path = paths.find(setting.line);
+    if (path != paths.end()) setting.value = path->second;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<MountConfig> ParseConfig(absl::string_view text,
                                         absl::string_view name,
                                         absl::string_view base) {
-  ASSIGN_OR_RETURN(MountConfig mount, ReadSettings(text, name, base));
+  ASSIGN_OR_RETURN(MountConfig mount,
+                   ReadSettings(ParseNamed(text, name), name, base));
+  RETURN_IF_ERROR(Annotate(ValidateMount(mount), name));
+  return mount;
+}
+
+absl::StatusOr<MountConfig> ParseEffective(absl::string_view control,
+                                           absl::string_view name) {
+  OtherPaths paths;
+  ASSIGN_OR_RETURN(TomlDocument document,
+                   ParseNamed(WithoutOtherPaths(control, paths), name));
+  PutBack(paths, document.settings);
+  for (std::vector<TomlSetting>& view : document.views) PutBack(paths, view);
+  ASSIGN_OR_RETURN(MountConfig mount, ReadSettings(document, name, "/"));
   RETURN_IF_ERROR(Annotate(ValidateMount(mount), name));
   return mount;
 }
@@ -308,7 +357,7 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": is no configuration: larger than 1 MiB; name a TOML file"));
   }
-  return ReadSettings(text, path, DirName(absolute));
+  return ReadSettings(ParseNamed(text, path), path, DirName(absolute));
 }
 
 namespace {

@@ -54,12 +54,16 @@ absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
 // The content of the control file: every key that has a value, one per line.
 // ParseConfig reads it back as the same configuration with this one view. The
 // exception is a path that is not UTF-8, which TOML cannot hold: it becomes a
-// comment.
+// comment, which ParseEffective reads.
 std::string EffectiveToml(const MountConfig& mount, const ViewConfig& view);
 // The same of a mount of several views: the keys of the mount once, then a
 // [[view]] for each. Of one view it is EffectiveToml.
 std::string TomlOfViews(const MountConfig& mount,
                         const std::vector<ViewConfig>& views);
+// The configuration in such a text, whatever bytes its paths have. Errors: as
+// ParseConfig.
+absl::StatusOr<MountConfig> ParseEffective(absl::string_view control,
+                                           absl::string_view name);
 // The state in such a text, or in several in succession: whatever bytes it has.
 // "" if there is none.
 std::string StateIn(absl::string_view control);

@@ -19,6 +19,7 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
 #include "fs/fuse/mount_point.h"
+#include "mount-tools/config/config_file.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/control_file.h"
 #include "mount-tools/ctl/status_text.h"
@@ -156,6 +157,19 @@ absl::StatusOr<std::string> MountClient::Read(absl::string_view file) const {
   std::ostringstream text;
   RETURN_IF_ERROR(Copy(file, text));
   return text.str();
+}
+
+absl::StatusOr<MountConfig> MountClient::ReadConfig() const {
+  ASSIGN_OR_RETURN(const std::string control, Read("control"));
+  ASSIGN_OR_RETURN(MountConfig config,
+                   ParseEffective(control, PathOf("control")));
+  config.mountpoint = mountpoint_;
+  // As the kernel has it, byte for byte. JSON has no bytes that are not UTF-8.
+  ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts, ReadMountInfo());
+  for (const MountEntry& mount : ShufflefsMounts(mounts)) {
+    if (mount.mountpoint == mountpoint_) config.source = mount.source;
+  }
+  return config;
 }
 
 absl::Status MountClient::Copy(absl::string_view file,

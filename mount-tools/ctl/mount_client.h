@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/config/config.h"
 #include "mount-tools/config/mount_table.h"
 
 namespace CLI {
@@ -67,7 +68,11 @@ class MountClient {
   // Reads a whole control file. Errors: its errno, naming the path; NotFound,
   // which lists the views; Unavailable if the view is still being indexed.
   absl::StatusOr<std::string> Read(absl::string_view file) const;
-  // The same, written to `out` piece by piece.
+  // The configuration of the view, or of the whole mount with all its views,
+  // whatever bytes their paths have. Errors: also InvalidArgument if `control`
+  // is none.
+  absl::StatusOr<MountConfig> ReadConfig() const;
+  // The same as Read, written to `out` piece by piece.
   absl::Status Copy(absl::string_view file, std::ostream& out) const;
   // Writes `text` to `control` at once. Errors: FailedPrecondition with the
   // text of `error` if the daemon refused; else the errno.

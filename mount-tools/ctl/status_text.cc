@@ -237,6 +237,18 @@ void MakeShown(Json& json) {
   for (Json& each : json) MakeShown(each);
 }
 
+// As JSON has it, which has no bytes that are not UTF-8.
+std::string InJson(absl::string_view name) {
+  const std::string text = Json(std::string(name))
+                               .dump(-1, ' ', /*ensure_ascii=*/false,
+                                     Json::error_handler_t::replace);
+  return Json::parse(text).get<std::string>();
+}
+
+bool IsNamed(const Json& view, absl::string_view name) {
+  return view.is_object() && TextOf(view, "name") == InJson(name);
+}
+
 // One line for each selected view.
 template <typename Line>
 absl::StatusOr<std::string> LineEach(absl::string_view text,
@@ -245,7 +257,7 @@ absl::StatusOr<std::string> LineEach(absl::string_view text,
   std::string lines;
   for (const Json& view : json["views"]) {
     if (!view.is_object()) continue;
-    if (!name.empty() && TextOf(view, "name") != std::string(name)) continue;
+    if (!name.empty() && !IsNamed(view, name)) continue;
     absl::StrAppend(&lines, line(view), "\n");
   }
   if (!lines.empty()) return lines;
@@ -296,7 +308,7 @@ absl::StatusOr<std::string> LedgerWarning(absl::string_view json,
                                           absl::string_view view) {
   ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
   for (const Json& each : status["views"]) {
-    if (!each.is_object() || TextOf(each, "name") != view) continue;
+    if (!IsNamed(each, view)) continue;
     for (const Json& warning : each.value("warnings", Json::array())) {
       if (!warning.is_string()) continue;
       std::string text = warning.get<std::string>();
@@ -310,7 +322,7 @@ absl::StatusOr<bool> IsIndexing(absl::string_view json,
                                 absl::string_view view) {
   ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
   for (const Json& each : status["views"]) {
-    if (each.is_object() && TextOf(each, "name") == view) {
+    if (IsNamed(each, view)) {
       return TextOf(each, "epoch_state") == "indexing";
     }
   }

@@ -8,8 +8,6 @@
 #include "core/config/config.h"
 #include "core/engine/state_dir.h"
 #include "core/ledger/ledger_history.h"
-#include "mount-tools/config/config_file.h"
-#include "mount-tools/ctl/status_text.h"
 
 namespace shufflefs {
 namespace {
@@ -41,13 +39,7 @@ bool IsWhole(const EpochToken& token) {
 // WholeToken with what the ledger of the mount says.
 absl::StatusOr<absl::optional<EpochToken>> FromLedger(const MountClient& mount,
                                                       const EpochToken& token) {
-  ASSIGN_OR_RETURN(const std::string control, mount.Read("control"));
-  ASSIGN_OR_RETURN(MountConfig config,
-                   ParseConfig(control, mount.PathOf("control"), "/"));
-  ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
-  ASSIGN_OR_RETURN(const StatusNames names, NamesInStatus(status));
-  config.source = names.source;
-  config.mountpoint = mount.mountpoint();
+  ASSIGN_OR_RETURN(const MountConfig config, mount.ReadConfig());
   ASSIGN_OR_RETURN(const std::string path, StatePath(config));
   LedgerHistory history(LedgerKeep{});
   RETURN_IF_ERROR(ReplayLedger(LedgerPath(path), history));

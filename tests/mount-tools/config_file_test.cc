@@ -244,6 +244,31 @@ TEST(EffectiveToml, APathThatIsNotUtf8IsAComment) {
   }
 }
 
+TEST(ParseEffective, KnowsPathsOfAnyBytes) {
+  MountConfig mount;
+  mount.state = "/\xff \"\n[[view]]\n\\";
+  mount.tier_path = "/tier\xc3";
+  mount.views.resize(2);
+  mount.views[0].path = "a\xff";
+  mount.views[0].policy = "lirs";
+  mount.views[1].path = "b\xfe\n# path: a path that is not UTF-8: c";
+  for (const size_t count : {1, 2}) {
+    const std::vector<ViewConfig> views(mount.views.begin(),
+                                        mount.views.begin() + count);
+    const absl::StatusOr<MountConfig> back =
+        ParseEffective(TomlOfViews(mount, views), "control");
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(back->state, mount.state);
+    EXPECT_EQ(back->tier_path, mount.tier_path);
+    ASSERT_EQ(back->views.size(), count);
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(back->views[i].path, mount.views[i].path);
+      EXPECT_EQ(back->views[i].policy, mount.views[i].policy);
+    }
+  }
+  EXPECT_FALSE(ParseEffective("policy = 3\n", "control").ok());
+}
+
 TEST(StateIn, FindsTheStateAmongSeveralViews) {
   MountConfig mount;
   mount.state = "/a \"b\"\n# state: a path that is not UTF-8: /x";

@@ -207,6 +207,19 @@ TEST(StatusText, OtherKindsOfValuesAreLeftOut) {
   EXPECT_THAT(*text, ::testing::HasSubstr("1 warning"));
 }
 
+// JSON has no such bytes: the daemon writes U+FFFD in their place.
+TEST(StatusText, AViewIsFoundWhateverBytesItsNameHas) {
+  const std::string status =
+      "{\"views\": [{\"name\": \"a\xef\xbf\xbd~b\", \"policy\": "
+      "\"lirs\", \"epoch_state\": \"indexing\", \"warnings\": "
+      "[\"ledger: no space\"]}]}";
+  EXPECT_TRUE(EpochText(status, "a\xff~b").ok());
+  EXPECT_TRUE(EpochJson(status, "a\xff~b").ok());
+  EXPECT_TRUE(*IsIndexing(status, "a\xff~b"));
+  EXPECT_EQ(*LedgerWarning(status, "a\xff~b"), "ledger: no space");
+  EXPECT_FALSE(EpochText(status, "b\xff~b").ok());
+}
+
 TEST(StatusTextTest, NamesCannotWriteToTheTerminal) {
   const std::string status =
       "{\"views\": [{\"name\": \"a\\u001b[2J\", \"policy\": \"lirs\", "

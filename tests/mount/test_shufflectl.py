@@ -160,6 +160,22 @@ def test_umount_waits_whatever_bytes_the_path_of_the_state_has(mounts, folder,
         mount.expect_exit()
 
 
+def test_a_proof_and_a_token_whatever_bytes_paths_have(mounts, folder, source):
+    state = os.fsdecode(os.fsencode(folder) + b"/\xff")
+    path = os.fsdecode(b"tr\xff")
+    os.rename(source / "train", source / path)
+    mount = mounts(source, {**MANUAL, "policy": "brand", "state": state,
+                            "path": path})
+    mount.client("digest_tree.py", mount.path / path)
+    proof = json.loads(ctl("verify", "--json", mount.path).stdout)
+    assert proof["proven"] and proof["opened_in_part"] == 0
+    assert len(proof["epochs"]) == 1
+    assert proof["epochs"][0]["shown_by_mount"] is True
+    ctl("token", "--save", folder / "saved", mount.path)
+    ctl("token", "--restore", folder / "saved", "--view", path, mount.path)
+    assert "epoch 0" in ctl("epoch", "-m", mount.path, "--view", path).stdout
+
+
 def test_a_daemon_that_does_not_answer(mounts, source, user):
     """It is not replaced, and who asked it something can be freed."""
     trees.give_to(source, user)

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/status.h"
 #include "core/config/config.h"
-#include "mount-tools/config/config_file.h"
+#include "core/config/value_text.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/status_text.h"
@@ -18,28 +18,6 @@
 
 namespace shufflefs {
 namespace {
-
-// A view of the mount: its name in the control directory, and its keys.
-struct NamedView {
-  std::string name;
-  ViewConfig config;
-};
-
-struct VerifiedMount {
-  MountConfig config;
-  std::vector<NamedView> views;
-};
-
-// As the kernel has it, byte for byte. JSON has no bytes that are not UTF-8.
-std::string SourceOf(const std::string& mountpoint,
-                     const std::string& in_status) {
-  const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
-  if (!mounts.ok()) return in_status;
-  for (const MountEntry& mount : ShufflefsMounts(*mounts)) {
-    if (mount.mountpoint == mountpoint) return mount.source;
-  }
-  return in_status;
-}
 
 class VerifyCommand : public Command {
  public:
@@ -76,12 +54,11 @@ class VerifyCommand : public Command {
   }
 
  private:
-  static absl::StatusOr<VerifiedMount> ReadFacts(const MountClient& mount);
   static absl::StatusOr<VerifyResult> Verify(
       const MountClient& mount, const std::vector<std::string>& others);
   // Compares the current epochs with what the mount shows.
   static absl::Status CompareLive(const MountClient& mount,
-                                  const std::vector<NamedView>& views,
+                                  const std::vector<ViewConfig>& views,
                                   LedgerReplay& replay, VerifyResult& result);
   // Proves the ledgers of other nodes, and all together.
   static absl::Status AddOthers(LedgerReplay& replay,
@@ -92,28 +69,6 @@ class VerifyCommand : public Command {
   bool json_ = false;
   std::vector<std::string> others_;
 };
-
-absl::StatusOr<VerifiedMount> VerifyCommand::ReadFacts(
-    const MountClient& mount) {
-  ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
-  ASSIGN_OR_RETURN(const StatusNames names, NamesInStatus(status));
-  VerifiedMount facts;
-  for (const std::string& name : names.views) {
-    const MountClient view(mount.mountpoint(), name);
-    ASSIGN_OR_RETURN(const std::string control, view.Read("control"));
-    ASSIGN_OR_RETURN(MountConfig config,
-                     ParseConfig(control, view.PathOf("control"), "/"));
-    facts.views.push_back({name, config.views.front()});
-    if (facts.config.views.empty()) {
-      facts.config = config;
-    } else {
-      facts.config.views.push_back(config.views.front());
-    }
-  }
-  facts.config.source = SourceOf(mount.mountpoint(), names.source);
-  facts.config.mountpoint = mount.mountpoint();
-  return facts;
-}
 
 absl::Status VerifyCommand::AddOthers(LedgerReplay& replay,
                                       const std::vector<std::string>& others,
@@ -138,36 +93,41 @@ absl::Status VerifyCommand::AddOthers(LedgerReplay& replay,
 
 absl::StatusOr<VerifyResult> VerifyCommand::Verify(
     const MountClient& mount, const std::vector<std::string>& others) {
-  ASSIGN_OR_RETURN(const VerifiedMount facts, ReadFacts(mount));
-  ASSIGN_OR_RETURN(LedgerReplay replay, LedgerReplay::Make(facts.config));
+  ASSIGN_OR_RETURN(const MountConfig config, mount.ReadConfig());
+  // Before there is a catalogue a view has no files, and this says so.
+  const MountClient first(mount.mountpoint(),
+                          ViewName(config.views.front().path));
+  RETURN_IF_ERROR(first.Read("control").status());
+  ASSIGN_OR_RETURN(LedgerReplay replay, LedgerReplay::Make(config));
   VerifyResult result;
   ASSIGN_OR_RETURN(result.proof, replay.Verify());
   RETURN_IF_ERROR(AddOthers(replay, others, result));
-  RETURN_IF_ERROR(CompareLive(mount, facts.views, replay, result));
+  RETURN_IF_ERROR(CompareLive(mount, config.views, replay, result));
   return result;
 }
 
 absl::Status VerifyCommand::CompareLive(const MountClient& mount,
-                                        const std::vector<NamedView>& views,
+                                        const std::vector<ViewConfig>& views,
                                         LedgerReplay& replay,
                                         VerifyResult& result) {
   for (const EpochProof& epoch : result.proof.epochs) {
     if (!epoch.running || !epoch.bijection.ok()) continue;
-    for (const NamedView& view : views) {
-      if (view.config.path != epoch.begin.view_path) continue;
-      const MountClient client(mount.mountpoint(), view.name);
+    for (const ViewConfig& view : views) {
+      if (view.path != epoch.begin.view_path) continue;
+      const std::string name = ViewName(view.path);
+      const MountClient client(mount.mountpoint(), name);
       ASSIGN_OR_RETURN(const std::string order, client.Read("order"));
       // Asked after the order: an epoch that begins without a record is not
       // shown before its view warns.
       ASSIGN_OR_RETURN(const std::string status, client.Read("status"));
-      ASSIGN_OR_RETURN(std::string late, LedgerWarning(status, view.name));
+      ASSIGN_OR_RETURN(std::string late, LedgerWarning(status, name));
       if (!late.empty()) {
-        result.not_compared[view.config.path] = std::move(late);
+        result.not_compared[view.path] = std::move(late);
         continue;
       }
       ASSIGN_OR_RETURN(const LedgerReplay::Replayed replayed,
                        replay.Replay(epoch.begin));
-      result.live[view.config.path] =
+      result.live[view.path] =
           epoch.begin.reactive
               ? LedgerReplay::CompareBound(order, replayed, epoch.bound)
               : LedgerReplay::CompareOrder(order, replayed);
