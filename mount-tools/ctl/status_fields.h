@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/config/value_text.h"
 
 namespace shufflefs::status_fields {
 
@@ -29,6 +30,20 @@ inline absl::StatusOr<Json> ParseStatus(absl::string_view text) {
     return absl::DataLossError("the mount's status is not what it should be");
   }
   return json;
+}
+
+// All its texts as ShownPath. A mount of anybody may have written them.
+inline void MakeShown(Json& json) {
+  if (json.is_string()) json = ShownPath(json.get<std::string>());
+  if (!json.is_structured()) return;
+  for (Json& each : json) MakeShown(each);
+}
+
+// ParseStatus for what is printed as text.
+inline absl::StatusOr<Json> ShownStatus(absl::string_view text) {
+  absl::StatusOr<Json> status = ParseStatus(text);
+  if (status.ok()) MakeShown(*status);
+  return status;
 }
 
 inline absl::optional<double> Number(const Json& view, const char* key) {

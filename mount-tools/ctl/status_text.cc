@@ -20,8 +20,10 @@ namespace {
 
 using status_fields::Count;
 using status_fields::Json;
+using status_fields::MakeShown;
 using status_fields::Number;
 using status_fields::ParseStatus;
+using status_fields::ShownStatus;
 using status_fields::TextOf;
 using status_fields::Texts;
 
@@ -230,13 +232,6 @@ std::string OpensLines(const Json& status) {
   return text;
 }
 
-// All texts of a status as ShownPath.
-void MakeShown(Json& json) {
-  if (json.is_string()) json = ShownPath(json.get<std::string>());
-  if (!json.is_structured()) return;
-  for (Json& each : json) MakeShown(each);
-}
-
 // As JSON has it, which has no bytes that are not UTF-8.
 std::string InJson(absl::string_view name) {
   const std::string text = Json(std::string(name))
@@ -269,8 +264,7 @@ absl::StatusOr<std::string> LineEach(absl::string_view text,
 }  // namespace
 
 absl::StatusOr<std::string> StatusText(absl::string_view json) {
-  ASSIGN_OR_RETURN(Json status, ParseStatus(json));
-  MakeShown(status);
+  ASSIGN_OR_RETURN(Json status, ShownStatus(json));
   std::string text;
   for (const Json& view : status["views"]) {
     if (view.is_object()) absl::StrAppend(&text, ViewText(view));

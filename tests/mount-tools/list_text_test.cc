@@ -47,6 +47,14 @@ TEST(ListText, IsATable) {
   EXPECT_EQ(ListText({}), "");
 }
 
+TEST(ListText, AMountCannotWriteToTheTerminal) {
+  const std::string text = ListText(
+      {Facts("/mnt",
+             R"({"views":[{"name":"a","policy":"\u001b[2J\nx","epoch":3}]})")});
+  EXPECT_THAT(text, ::testing::HasSubstr("?[2J?x"));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
 TEST(ListJson, IsOneObjectALine) {
   MountFacts known = Facts("/mnt/\xff", kOneView);
   known.pid = 4711;

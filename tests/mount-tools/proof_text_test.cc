@@ -276,6 +276,18 @@ TEST(ProofText, WhatAViewsEpochsHaveInCommonFollowsItsMeasures) {
   EXPECT_EQ(json["epoch_memory"]["root"][1], nullptr);
 }
 
+TEST(ProofText, ALedgerCannotWriteToTheTerminal) {
+  VerifyResult result;
+  result.proof.epochs = {Proof(0)};
+  result.proof.epochs[0].begin.view_path = "a\x1b[2J";
+  result.proof.epochs[0].bijection = absl::DataLossError("x\n\x1b: shows y");
+  result.proof.epochs[0].switches = {"a\a"};
+  const std::string text = ProofText(result);
+  EXPECT_EQ(text.find_first_of("\x1b\a"), std::string::npos);
+  EXPECT_THAT(text, ::testing::HasSubstr("a?[2J  epoch 0"));
+  EXPECT_THAT(text, ::testing::HasSubstr("x??: shows y"));
+}
+
 TEST(ProofText, WhatIsBrokenIsSaid) {
   VerifyResult result;
   result.proof.epochs = {Proof(0), Proof(1)};

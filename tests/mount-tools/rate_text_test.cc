@@ -38,6 +38,16 @@ TEST(RateLinesTest, AreWhatGrewPerSecond) {
                 "0:00:04  /mnt\n");
 }
 
+TEST(RateLinesTest, AMountCannotWriteToTheTerminal) {
+  const std::string status =
+      R"({"views":[{"name":"a\u001b[2J","policy":"p\u0007\nq","epoch":1},
+                   {"name":"b","policy":"lirs","epoch":1}]})";
+  const std::string text = Lines(status, status, 1);
+  EXPECT_EQ(text.find_first_of("\x1b\a"), std::string::npos);
+  EXPECT_THAT(text, ::testing::HasSubstr("p??q"));
+  EXPECT_THAT(text, ::testing::HasSubstr("/mnt a?[2J\n"));
+}
+
 TEST(RateLinesTest, TheEndIsInHours) {
   const std::string after =
       One(R"("epoch":0,"samples":1000000,"consumed":100)");

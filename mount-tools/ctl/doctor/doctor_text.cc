@@ -119,7 +119,7 @@ std::string DoctorText(const DoctorReport& report, bool names) {
                     MountText(report.mounts[i], names));
   }
   if (report.mounts.empty()) absl::StrAppend(&text, "\nmounts: none\n");
-  return absl::StrCat(text, "\n", LogText(report.log, names));
+  return ShownLines(absl::StrCat(text, "\n", LogText(report.log, names)));
 }
 
 }  // namespace shufflefs

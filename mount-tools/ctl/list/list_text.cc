@@ -74,7 +74,7 @@ ListRow ListRowOf(const MountFacts& mount) {
   std::vector<std::string> policies;
   std::vector<std::string> epochs;
   for (const Json& view : ViewsIn(mount)) {
-    const std::string policy = TextOf(view, "policy");
+    const std::string policy = ShownPath(TextOf(view, "policy"));
     policies.push_back(policy.empty() ? "-" : policy);
     const auto epoch = status_fields::Count(view, "epoch");
     epochs.push_back(epoch ? absl::StrCat(*epoch) : "-");

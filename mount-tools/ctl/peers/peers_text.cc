@@ -113,7 +113,8 @@ std::string PeersLine(const Json& status) {
 }
 
 absl::StatusOr<std::string> PeersTable(absl::string_view json) {
-  ASSIGN_OR_RETURN(const Json peers, FindPeers(json));
+  ASSIGN_OR_RETURN(Json peers, FindPeers(json));
+  status_fields::MakeShown(peers);
   size_t width = 6;
   for (const Json& member : peers["members"]) {
     width = std::max(width, TextOf(member, "name").size());

@@ -25,6 +25,10 @@ std::string ViewName(const LedgerEpoch& epoch) {
   return ViewName(epoch.view_path);
 }
 
+std::string ShownName(const LedgerEpoch& epoch) {
+  return ShownPath(ViewName(epoch));
+}
+
 std::string Consumed(const EpochProof& epoch) {
   if (epoch.twice > 0) {
     return absl::StrCat("BROKEN: ", HumanCount(epoch.twice), " consumed again");
@@ -56,7 +60,7 @@ std::string Bijection(const EpochProof& epoch) {
   return absl::StrCat(absl::IsDataLoss(epoch.bijection)
                           ? "BROKEN: no bijection: "
                           : "not replayed: ",
-                      epoch.bijection.message());
+                      ShownPath(epoch.bijection.message()));
 }
 
 // What an ended epoch left out, if anything was read.
@@ -87,13 +91,14 @@ std::string NotCompared(const VerifyResult& result, const EpochProof& epoch) {
 std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
   const LedgerEpoch& begin = epoch.begin;
   std::string line = absl::StrCat(
-      ViewName(begin), "  epoch ", begin.epoch.value(), ", ", begin.policy,
+      ShownName(begin), "  epoch ", begin.epoch.value(), ", ",
+      ShownPath(begin.policy),
       begin.binding == begin.epoch
           ? ""
           : absl::StrCat(", held since ", begin.binding.value()),
       ": ", Consumed(epoch), LeftOut(epoch), "; ", Bijection(epoch));
   for (const std::string& change : epoch.switches) {
-    absl::StrAppend(&line, "; switched: ", change);
+    absl::StrAppend(&line, "; switched: ", ShownPath(change));
   }
   if (const absl::Status* live = LiveStatus(result, epoch)) {
     absl::StrAppend(
@@ -102,7 +107,7 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
                    : absl::StrCat("; BROKEN: ", ShownPath(live->message())));
   }
   if (const std::string why = NotCompared(result, epoch); !why.empty()) {
-    absl::StrAppend(&line, "; not compared with the mount: ", why);
+    absl::StrAppend(&line, "; not compared with the mount: ", ShownPath(why));
   }
   if (epoch.times) {
     absl::StrAppend(&line, "; samples shown ", epoch.times->fewest, " to ",
@@ -190,7 +195,7 @@ std::string NodeName(const VerifyResult& result, size_t node) {
 
 std::string JointLine(const VerifyResult& result, const JointEpoch& epoch) {
   std::string line = absl::StrCat(
-      ViewName(epoch.view_path), "  epoch ", epoch.epoch, " on ",
+      ShownPath(ViewName(epoch.view_path)), "  epoch ", epoch.epoch, " on ",
       epoch.nodes.size(), epoch.nodes.size() == 1 ? " node: " : " nodes: ",
       HumanCount(epoch.consumed), " of ", HumanCount(epoch.names),
       epoch.running && !epoch.complete() ? " so far" : "");
@@ -214,7 +219,8 @@ std::string JointLine(const VerifyResult& result, const JointEpoch& epoch) {
     const bool apart =
         epoch.broken() && absl::c_linear_search(epoch.apart, node);
     absl::StrAppend(&line, apart ? "; BROKEN: " : "; ",
-                    "names showed other samples on ", NodeName(result, node));
+                    "names showed other samples on ",
+                    ShownPath(NodeName(result, node)));
   }
   return line + "\n";
 }
@@ -263,7 +269,7 @@ std::string OthersText(const VerifyResult& result) {
 std::string MixingTables(const LedgerProof& proof) {
   std::map<std::string, const EpochProof*> last;
   for (const EpochProof& epoch : proof.epochs) {
-    if (epoch.mixing) last[ViewName(epoch.begin)] = &epoch;
+    if (epoch.mixing) last[ShownName(epoch.begin)] = &epoch;
   }
   std::string text;
   for (const auto& [view, epoch] : last) {
@@ -379,7 +385,8 @@ std::string ProofText(const VerifyResult& result) {
     absl::StrAppend(&text, EpochLine(result, epoch));
   }
   if (!result.proof.ledger.ok()) {
-    absl::StrAppend(&text, "BROKEN: ", result.proof.ledger.message(), "\n");
+    absl::StrAppend(&text, "BROKEN: ", ShownPath(result.proof.ledger.message()),
+                    "\n");
   }
   absl::StrAppend(&text, VerdictText(result.proof, result.broken()), "\n",
                   OthersText(result));

@@ -15,7 +15,7 @@ namespace {
 using status_fields::Count;
 using status_fields::Json;
 using status_fields::Number;
-using status_fields::ParseStatus;
+using status_fields::ShownStatus;
 using status_fields::TextOf;
 
 constexpr double kMiB = 1024 * 1024;
@@ -123,8 +123,8 @@ std::string RateTitles() {
 absl::StatusOr<std::string> RateLines(
     const std::string& name, const absl::optional<StatusSample>& before,
     const StatusSample& after) {
-  ASSIGN_OR_RETURN(const Json status, ParseStatus(after.json));
-  const absl::StatusOr<Json> earlier = ParseStatus(before ? before->json : "");
+  ASSIGN_OR_RETURN(const Json status, ShownStatus(after.json));
+  const absl::StatusOr<Json> earlier = ShownStatus(before ? before->json : "");
   const double seconds = before ? after.seconds - before->seconds : 0;
   const Json& views = status["views"];
   std::string lines;
