@@ -176,7 +176,7 @@ Reason Judgement::RefuseContainer() const {
 Reason Judgement::RefuseManifest() const {
   if (survey_.Total(FileKind::kManifest) > 0) {
     return absl::StrCat(Path(survey_.ExampleOf(FileKind::kManifest)),
-                        " may speak of files by name");
+                        " may refer to files by name");
   }
   bool text_view = survey_.IsAllText();
   for (const auto& [dir, contents] : survey_.dirs()) {
@@ -195,7 +195,7 @@ Reason Judgement::RefuseManifest() const {
   }
   absl::optional<EntryId> split_list = survey_.list_named_as_split();
   if (split_list && !text_view) {
-    return absl::StrCat(Path(*split_list), " may speak of files by name");
+    return absl::StrCat(Path(*split_list), " may refer to files by name");
   }
   return absl::nullopt;
 }
@@ -212,7 +212,7 @@ Reason Judgement::RefuseManifestAbove() const {
                           (kind == EntryKind::kLink &&
                            !ExtensionOf(catalogue_.name(entry)).empty());
       if (counts && ListsFilesBelow(catalogue_.name(entry))) {
-        return absl::StrCat(Path(entry), " may speak of files by name");
+        return absl::StrCat(Path(entry), " may refer to files by name");
       }
     }
   }
@@ -263,7 +263,7 @@ Reason Judgement::RefuseLink() const {
           kind == FileKind::kManifest ||
           (kind == FileKind::kText && !ExtensionOf(name).empty());
       if (below && !split && is_list) {
-        return absl::StrCat(Path(entry), " may speak of files by name");
+        return absl::StrCat(Path(entry), " may refer to files by name");
       }
       if (!split && IsAnnotationName(name)) {
         return absl::StrCat(Path(entry), " annotates other files by its name");
@@ -316,8 +316,11 @@ Reason Judgement::RefuseShape() const {
   bool siblings = std::any_of(leaves_of.begin(), leaves_of.end(),
                               [](const auto& at) { return at.second > 1; });
   if (!siblings) {
-    return absl::StrCat(Path(survey_.Leaves()[0]),
-                        " has no sibling: no class folders");
+    if (survey_.Leaves().size() == 1) {
+      return std::string("no class folders: all samples are in one folder");
+    }
+    return absl::StrCat("no class folders: ", Path(survey_.Leaves()[0]),
+                        " has no sibling");
   }
   if (!exchange) return std::string("no directory holds two samples");
   return RefuseSiblings(leaves_of);

@@ -23,11 +23,16 @@ constexpr int64_t kTick = 20'000'000;
 constexpr int64_t kCoarseTick = 2'000'000'000;
 constexpr int64_t kSecond = 1'000'000'000;
 
+constexpr absl::string_view kModified = "it was modified";
+
 std::string Line(const SourceDir& source, const std::string& path,
-                 const std::string& what) {
-  return absl::StrCat(source.path(), path.empty() ? "" : "/",
-                      absl::Utf8SafeCHexEscape(path),
-                      " changed since the last mount: ", what);
+                 absl::string_view what) {
+  const std::string line = absl::StrCat(source.path(), path.empty() ? "" : "/",
+                                        absl::Utf8SafeCHexEscape(path));
+  if (what == kModified) {
+    return absl::StrCat(line, " was modified since the last mount");
+  }
+  return absl::StrCat(line, " changed since the last mount: ", what);
 }
 
 // Comparing this many entries takes no noticeable time on any device.
@@ -68,7 +73,7 @@ absl::optional<std::string> CompareFile(const SourceDir& source,
   FileIdentity now = IdentityOf(*st);
   if (known.inode == 0) now.inode = 0;
   if (now == known.identity()) return CompareRights(source, catalogue, file);
-  return Line(source, catalogue.path(file), "it has changed");
+  return Line(source, catalogue.path(file), kModified);
 }
 
 // The difference, or nothing.
@@ -94,7 +99,7 @@ absl::optional<std::string> Compare(const SourceDir& source,
   if (Nanoseconds(st.st_mtim) != known.mtime_ns ||
       Nanoseconds(st.st_ctim) != known.ctime_ns ||
       !SameRights(catalogue, attr_class, *now)) {
-    return std::string("it has changed");
+    return std::string(kModified);
   }
   const int64_t mtime_ns = known.mtime_ns;
   const int64_t tick = mtime_ns % kSecond == 0 ? kCoarseTick : kTick;

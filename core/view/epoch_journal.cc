@@ -69,11 +69,12 @@ std::string ReadOf(const LedgerState& state) {
       state.begin.reactive ? state.bound_consumed : state.consumed.size();
   if (samples >= state.begin.names && samples > 0) return "";
   if (samples > 0) {
-    return absl::StrCat(samples, " of ", state.begin.names, " samples");
+    return absl::StrCat(samples, " of ", state.begin.names, " samples were");
   }
-  return state.containers.empty()
-             ? ""
-             : absl::StrCat(state.containers.size(), " containers");
+  const size_t containers = state.containers.size();
+  if (containers == 0) return "";
+  return containers == 1 ? "1 container was"
+                         : absl::StrCat(containers, " containers were");
 }
 
 }  // namespace
@@ -112,10 +113,9 @@ void EpochJournal::Drop(const LedgerState& last, const ViewSetup& now) {
   if (read.empty()) return;
   const uint64_t fingerprint = now.dataset->catalogue().samples_fingerprint();
   dropped_ = absl::StrCat(
-      "epoch ", last.begin.epoch.value(), ", of which ", read,
-      " were read, does not go on, because ",
-      last.begin.fingerprint == fingerprint ? "keys have" : "the dataset has",
-      " changed; epoch ", now.config.epoch_start.value(), " begins");
+      "cannot resume epoch ", last.begin.epoch.value(), " (", read, " read): ",
+      last.begin.fingerprint == fingerprint ? "the settings" : "the dataset",
+      " changed; starting again with epoch ", now.config.epoch_start.value());
   Log(LogLevel::kWarning, dropped_);
 }
 

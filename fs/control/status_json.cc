@@ -135,8 +135,8 @@ std::vector<std::string> AddRecords(const ViewRecords& records,
                   "an index of offsets was read, whose places are those of one "
                   "epoch"),
         std::pair((by_hand & ContainerSet::kPositionsKept) != 0,
-                  "a reader opens containers for single records, whose places "
-                  "are those of one epoch"),
+                  "a reader seeks inside containers, whose places are those of "
+                  "one epoch"),
         std::pair(containers.HasAligned(),
                   "aligned containers must be read in one epoch")}) {
     if (!stays) continue;

@@ -176,7 +176,7 @@ class FeedbackCommand : public ControlCommand {
  public:
   absl::string_view name() const override { return "feedback"; }
   absl::string_view help() const override {
-    return "tell a loss of the job, by which met adapts";
+    return "report the job's loss, so that met can adapt";
   }
 
  private:

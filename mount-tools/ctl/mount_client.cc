@@ -83,7 +83,8 @@ absl::StatusOr<MountEntry> ChooseMount(const MountChoice& choice,
   if (mount && mount->is_shufflefs()) return *std::move(mount);
   if (!choice.path.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        path, ": is in no shufflefs mount; ", ListOf(mountpoints)));
+        path, ": is not inside a shufflefs mount; ",
+        mountpoints.empty() ? "there are none" : ListOf(mountpoints)));
   }
   if (mountpoints.empty()) return absl::NotFoundError(ListOf(mountpoints));
   if (mountpoints.size() > 1) {

@@ -111,15 +111,19 @@ std::string TierText(const Json& view) {
 std::string Roofline(const Json& view) {
   const auto roofline = view.find("roofline");
   if (roofline == view.end() || !roofline->is_object()) return "";
+  bool is_any_known = false;
   const auto rate = [&](const char* key) {
     const auto value = Number(*roofline, key);
+    is_any_known |= value.has_value();
     return value ? absl::StrCat(HumanBytes(static_cast<uint64_t>(*value)), "/s")
                  : std::string("not known yet");
   };
-  return absl::StrCat("readers take ", rate("reader"), ", and would take ",
-                      rate("reader_without_waiting"), "; the tier gives ",
-                      rate("tier"), ", the source ", rate("source"),
-                      ", with what is repeated ", rate("source_repeated"));
+  std::string text =
+      absl::StrCat("readers take ", rate("reader"), ", and would take ",
+                   rate("reader_without_waiting"), "; the tier gives ",
+                   rate("tier"), ", the source ", rate("source"),
+                   ", with what is repeated ", rate("source_repeated"));
+  return is_any_known ? text : "";
 }
 
 // The containers whose records are shuffled. "" if there are none.

@@ -27,7 +27,7 @@ class TokenCommand : public Command {
  public:
   absl::string_view name() const override { return "token"; }
   absl::string_view help() const override {
-    return "save the epoch with a checkpoint, or go on with a saved one";
+    return "save the epoch with a checkpoint, or resume a saved one";
   }
 
   void Declare(CLI::App& app) override {

@@ -281,7 +281,7 @@ def attach(path: Path, view: Optional[str] = None) -> Mount:
         root = _mount_above(os.path.realpath(start))
     if root is None:
         raise ShufflefsError(
-            f"{start}: is in no shufflefs mount; mount first, for example "
+            f"{start}: is not inside a shufflefs mount; mount first, for example "
             f"with: shufflefs SOURCE {start}")
     found = Mount(root, view)
     found.status()

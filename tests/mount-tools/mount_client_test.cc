@@ -50,8 +50,9 @@ TEST(ChooseMount, SaysWhatThereIs) {
   EXPECT_EQ(Chosen({}, "/no/home", ""),
             "NOT_FOUND: nothing is mounted by shufflefs; mount with: shufflefs "
             "DATA MOUNTPOINT");
-  EXPECT_EQ(Chosen({"/no/c", ""}, "/no/home", kFirst),
-            "NOT_FOUND: /no/c: is in no shufflefs mount; mounted: /no/a");
+  EXPECT_EQ(
+      Chosen({"/no/c", ""}, "/no/home", kFirst),
+      "NOT_FOUND: /no/c: is not inside a shufflefs mount; mounted: /no/a");
 }
 
 std::vector<std::string> AllChosen(const MountChoice& choice,

@@ -117,8 +117,9 @@ TEST(ShufflectlApp, WrongUsageIsTwoAndOneLine) {
 TEST(ShufflectlApp, FailureIsOne) {
   const AppResult result = Ctl({"status", "/proc"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, ::testing::StartsWith(
-                              "shufflectl: /proc: is in no shufflefs mount; "));
+  EXPECT_THAT(result.err,
+              ::testing::StartsWith(
+                  "shufflectl: /proc: is not inside a shufflefs mount; "));
 }
 
 TEST(ShufflectlApp, AnOutputThatFailsIsAnError) {
@@ -167,7 +168,7 @@ TEST(ControlCommands, TextsAreControlTexts) {
 TEST(ControlCommands, ALossMayBeNegative) {
   const AppResult result = Ctl({"feedback", "-m", "/proc", "-0.25"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, HasSubstr("/proc: is in no shufflefs mount"));
+  EXPECT_THAT(result.err, HasSubstr("/proc: is not inside a shufflefs mount"));
 }
 
 std::string Split(const std::vector<std::string>& words) {

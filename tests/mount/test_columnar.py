@@ -221,8 +221,7 @@ def array(rows):
             + bytes(8 * rows))
 
 
-# [S-6.3d] Parquet and Arrow files that others may belong to row by row are
-# shown as they are.
+# [S-6.3d] Files that others may belong to row by row are shown as they are.
 def test_rows_keep_the_labels_of_another_format(mounts, folder):
     root = folder / "source"
     pairs = [("array/X.parquet", "array/y.npy"),

@@ -221,7 +221,7 @@ def test_attach_follows_links_into_a_mount(mounts, source, folder):
     (folder / "loop").symlink_to("loop")
     (folder / "nowhere").symlink_to("absent")
     for name in ("loop", "nowhere"):
-        with pytest.raises(Error, match="is in no shufflefs mount"):
+        with pytest.raises(Error, match="is not inside a shufflefs mount"):
             shufflefs.attach(folder / name)
 
 

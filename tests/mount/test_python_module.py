@@ -267,7 +267,7 @@ def test_attach_finds_the_mount_above(mounted, folder):
     assert view.path == str(mount.path)
     assert shufflefs.attach(mount.path / "c0").path == str(mount.path)
     assert shufflefs.attach(view.epoch_path(3)).path == str(mount.path)
-    with pytest.raises(Error, match="is in no shufflefs mount"):
+    with pytest.raises(Error, match="is not inside a shufflefs mount"):
         shufflefs.attach(folder)
     with pytest.raises(Error, match="there is no view 'absent'"):
         shufflefs.attach(mount.path, view="absent")

@@ -81,6 +81,31 @@ def test_images_and_labels_of_an_idx_pair_stay_together(mounts, folder, policy):
         assert "split" in untouched(mount)[name]
 
 
+# [S-6.3d] Files that others may belong to row by row are shown as they are.
+def test_images_keep_their_labels_without_an_align_rule(mounts, folder):
+    """As docs/records.md names all idx files of MNIST."""
+    source = folder / "source"
+    source.mkdir()
+    images = rows()
+    for kind, count in (("train", ROWS), ("t10k", 1000)):
+        containers.write_idx(source / f"{kind}-images-idx3-ubyte",
+                             images[:count].reshape(count, 4, 7))
+        containers.write_idx(source / f"{kind}-labels-idx1-ubyte",
+                             (numbers(images[:count]) % 251).astype("u1"))
+    mount = mounts(source, {"policy": "lirs", "epoch.advance": "manual",
+                            "record.as": "*.npy:npy;*ubyte:idx"})
+    why = untouched(mount)
+    for kind in ("train", "t10k"):
+        _, shown = containers.read_idx(mount.path / f"{kind}-images-idx3-ubyte")
+        _, labels = containers.read_idx(
+            mount.path / f"{kind}-labels-idx1-ubyte")
+        shown = numpy.frombuffer(shown, numpy.uint8).reshape(-1, 28)
+        labels = numpy.frombuffer(labels, numpy.uint8)
+        assert (labels == numbers(shown) % 251).all()
+    assert ("train-labels-idx1-ubyte, which has as many; list both in "
+            "record.align" in why["train-images-idx3-ubyte"])
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=name_of)
 def test_numpy_arrays_and_lines_stay_together(mounts, folder, policy):
     source = folder / "source"

@@ -61,7 +61,7 @@ def test_who_keeps_positions_stays_in_the_epoch(mounts, source):
         order = random.Random(seed).sample(range(count), count)
         got = [read_at(path, kept[number]) for number in order]
         assert sorted(got) == list(range(count))
-    assert any("opens containers for single records" in each
+    assert any("a reader seeks inside containers" in each
                for each in mount.view()["warnings"])
     stays = mount.view()["epoch"]
     assert path.read_bytes() == path.read_bytes() != shown

@@ -78,7 +78,7 @@ def test_it_ends_with_the_mount(mount):
     mount.unmount()
     _, err = running.communicate(timeout=60 * harness.SLOWDOWN)
     assert running.returncode == 0
-    assert f"{mount.path}: is in no shufflefs mount" in err
+    assert f"{mount.path}: is not inside a shufflefs mount" in err
 
 
 def test_a_terminal_is_drawn_anew(mount):

@@ -23,6 +23,11 @@ namespace shufflefs {
 struct ContainerGroup {
   enum class Kind { kAligned, kFamily, kAlike };
 
+  struct Series {
+    const RecordFormat* format = nullptr;
+    std::vector<size_t> files;  // numbers of FoundContainers, in their order
+    bool is_beside = false;     // these are no containers
+  };
   // A series of kAlike, and the part of its path in which it differs from those
   // that it is alike to, without numbers.
   struct Alike {
@@ -36,9 +41,8 @@ struct ContainerGroup {
   // Of kAlike: files that are no containers, by their numbers in
   // FoundContainers, and the format that their rows are counted by.
   std::map<size_t, const RecordFormat*> beside;
-  // Of kAlike: members of each series, or files beside them, by its number, in
-  // the order of theirs, and which series might be companions.
-  std::map<size_t, std::vector<size_t>> series;
+  // Of kAlike: by its number, and which might be companions.
+  std::map<size_t, Series> series;
   std::vector<std::vector<Alike>> alike;
 };
 

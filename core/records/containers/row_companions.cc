@@ -40,17 +40,19 @@ Alike AlikeBut(size_t part, std::vector<std::string> parts, size_t files) {
 bool LeaveOutTables(const std::vector<RowSeries>& all,
                     std::vector<ContainerGroup::Alike>& alike) {
   std::map<const RecordFormat*, std::set<std::string>> parts;
-  for (const auto& one : alike) parts[all[one.series].format].insert(one.part);
+  const auto series = [&all](const ContainerGroup::Alike& one)
+      -> const ContainerGroup::Series& { return all[one.series].series; };
+  for (const auto& one : alike) parts[series(one).format].insert(one.part);
   std::erase_if(alike, [&](const ContainerGroup::Alike& one) {
-    return parts[all[one.series].format].size() > kMostCompanions;
+    return parts[series(one).format].size() > kMostCompanions;
   });
-  bool is_columnar = false;
+  bool are_containers = false;
   bool differ = false;
   for (const auto& one : alike) {
-    is_columnar |= all[one.series].format->is_columnar();
+    are_containers |= !series(one).is_beside;
     differ |= one.part != alike.front().part;
   }
-  return is_columnar && differ;
+  return are_containers && differ;
 }
 
 // By key.
@@ -62,7 +64,7 @@ AlikeSeries AlikeAmong(const std::vector<RowSeries>& all) {
     const std::vector<std::string> parts =
         absl::StrSplit(all[series].path, '/');
     for (size_t part = 0; part < parts.size(); ++part) {
-      Alike alike = AlikeBut(part, parts, all[series].files.size());
+      Alike alike = AlikeBut(part, parts, all[series].series.files.size());
       by_key[alike.key].push_back({series, std::move(alike.part)});
     }
   }
@@ -111,27 +113,32 @@ bool MayBeAsMany(const Rows& a, const Rows& b) {
          (b.of == Of::kLines && b.count == a.count + 1);
 }
 
-// The rows of each file of a series. Nothing if a container is not understood,
-// as nothing of it moves.
-absl::optional<std::vector<Rows>> RowsOf(const ContainerGroup& group,
-                                         size_t series,
+bool IsKnown(const absl::StatusOr<ContainerShape>& shape) {
+  return shape.ok() && shape->records != nullptr;
+}
+
+// The rows of each file of a series. Nothing if it has a columnar file or lines
+// that are not understood: these are often no such file at all.
+absl::optional<std::vector<Rows>> RowsOf(const ContainerGroup::Series& series,
                                          const MemberShapes& found) {
+  const RecordFormat& format = *series.format;
   std::vector<Rows> rows;
-  for (const size_t member : group.series.at(series)) {
-    const absl::StatusOr<ContainerShape>& shape = found.at(member);
-    const bool is_known = shape.ok() && shape->records != nullptr;
-    const auto beside = group.beside.find(member);
-    const bool is_beside = beside != group.beside.end();
-    if (!is_known && !is_beside) return absl::nullopt;
+  for (const size_t file : series.files) {
+    const absl::StatusOr<ContainerShape>& shape = found.at(file);
+    const bool is_array = !format.is_columnar() && !format.ends_lines();
+    const bool may_be_unknown = series.is_beside || is_array;
+    if (!IsKnown(shape) && !may_be_unknown) return absl::nullopt;
     Rows& each = rows.emplace_back();
-    if (!is_known) continue;
+    if (!IsKnown(shape)) continue;
     const auto counted = shape->columnar == nullptr
                              ? absl::nullopt
                              : shape->columnar->footer().rows();
     each.count = counted.value_or(shape->records->count());
-    each.of = is_beside && beside->second->ends_lines() ? Rows::Of::kLines
-              : is_beside || counted                    ? Rows::Of::kRows
-                                                        : Rows::Of::kBatches;
+    // The rule of a container says whether it has a header.
+    const bool may_have_header = series.is_beside && format.ends_lines();
+    each.of = may_have_header                    ? Rows::Of::kLines
+              : format.is_columnar() && !counted ? Rows::Of::kBatches
+                                                 : Rows::Of::kRows;
   }
   return rows;
 }
@@ -146,17 +153,23 @@ struct Companion {
 std::map<size_t, Companion> CompanionsIn(const ContainerGroup& group,
                                          const MemberShapes& found) {
   std::map<size_t, std::vector<Rows>> rows_of;
-  for (const auto& [series, files] : group.series) {
-    if (auto rows = RowsOf(group, series, found)) {
-      rows_of[series] = *std::move(rows);
-    }
+  for (const auto& [number, series] : group.series) {
+    if (auto rows = RowsOf(series, found)) rows_of[number] = *std::move(rows);
   }
   std::map<size_t, Companion> companion_of;
+  // Lines that a rule names are compared with what rules name only.
+  const auto by_rule = [&group](size_t one, size_t other) {
+    const ContainerGroup::Series& lines = group.series.at(one);
+    return lines.format->ends_lines() && !lines.is_beside &&
+           group.series.at(other).is_beside;
+  };
   const auto compare = [&](const ContainerGroup::Alike& one,
                            const ContainerGroup::Alike& other) {
     const auto a = rows_of.find(one.series);
     const auto b = rows_of.find(other.series);
-    if (one.part == other.part || a == rows_of.end() || b == rows_of.end() ||
+    if (one.part == other.part || by_rule(one.series, other.series) ||
+        by_rule(other.series, one.series) || a == rows_of.end() ||
+        b == rows_of.end() ||
         !std::equal(a->second.begin(), a->second.end(), b->second.begin(),
                     b->second.end(), MayBeAsMany)) {
       return;
@@ -172,14 +185,29 @@ std::map<size_t, Companion> CompanionsIn(const ContainerGroup& group,
   return companion_of;
 }
 
-std::string WhyLeft(const std::string& companion, bool is_sure,
-                    bool is_beside) {
-  return absl::StrCat(
-      "its rows may belong to those of ", companion, ", which ",
-      is_sure ? "has" : "may have", " as many; ",
-      is_beside ? "name it in record.as if its rows are its own"
-                : "list both in record.align, or name them in record.as if the "
-                  "rows of each are its own");
+// What to do about `own`, a companion of `other`. Only columnar files are
+// aligned with columnar ones, and only these have records without a rule.
+std::string Advice(const ContainerGroup::Series& own,
+                   const ContainerGroup::Series& other,
+                   const std::string& path) {
+  const bool own_columnar = own.format->is_columnar();
+  const bool other_columnar = other.format->is_columnar();
+  if (own_columnar && other_columnar) {
+    return "list both in record.align, or name them in record.as if the rows "
+           "of each are its own";
+  }
+  if (own_columnar) return "name it in record.as if its rows are its own";
+  if (!other_columnar) return "list both in record.align";
+  return absl::StrCat("name ", path,
+                      " in record.as if the rows of each are its own");
+}
+
+std::string WhyLeft(const ContainerGroup::Series& own,
+                    const ContainerGroup::Series& other, bool is_sure,
+                    const std::string& path) {
+  return absl::StrCat("its rows may belong to those of ", path, ", which ",
+                      is_sure ? "has" : "may have", " as many; ",
+                      Advice(own, other, path));
 }
 
 }  // namespace
@@ -199,10 +227,10 @@ void FindRowCompanions(const Dataset& dataset, const RecordRules& rules,
     if (fresh) found.groups.emplace_back().kind = ContainerGroup::Kind::kAlike;
     ContainerGroup& group = found.groups[at->second];
     for (const auto& one : alike) {
-      const RowSeries& series = all[one.series];
-      if (!group.series.try_emplace(one.series, series.files).second) continue;
+      const ContainerGroup::Series& series = all[one.series].series;
+      if (!group.series.try_emplace(one.series, series).second) continue;
       for (const size_t file : series.files) {
-        if (file >= found.containers.size()) {
+        if (series.is_beside) {
           group.beside.emplace(file, series.format);
           continue;
         }
@@ -218,23 +246,23 @@ void LeaveCompanions(const ContainerGroup& group,
                      const std::function<std::string(size_t)>& path_at,
                      MemberShapes& found) {
   const std::map<size_t, Companion> companion_of = CompanionsIn(group, found);
-  const auto is_beside = [&](size_t series) {
-    return group.beside.contains(group.series.at(series).front());
-  };
-  const auto moves = [&](size_t series) {
-    const std::vector<size_t>& files = group.series.at(series);
-    return !is_beside(series) &&
-           std::any_of(files.begin(), files.end(), [&](size_t member) {
-             return found.at(member)->records->count() > 1;
-           });
+  const auto moves = [&found](const ContainerGroup::Series& series) {
+    return !series.is_beside &&
+           std::any_of(series.files.begin(), series.files.end(),
+                       [&found](size_t member) {
+                         const auto& shape = found.at(member);
+                         return IsKnown(shape) && shape->records->count() > 1;
+                       });
   };
   std::map<size_t, std::string> left;  // why, by member
-  for (const auto& [series, other] : companion_of) {
-    if (is_beside(series) || (!moves(series) && !moves(other.series))) continue;
-    const std::vector<size_t>& files = group.series.at(series);
-    for (size_t i = 0; i < files.size(); ++i) {
-      left[files[i]] = WhyLeft(path_at(group.series.at(other.series)[i]),
-                               other.is_sure, is_beside(other.series));
+  for (const auto& [number, companion] : companion_of) {
+    const ContainerGroup::Series& own = group.series.at(number);
+    const ContainerGroup::Series& other = group.series.at(companion.series);
+    if (own.is_beside || (!moves(own) && !moves(other))) continue;
+    for (size_t i = 0; i < own.files.size(); ++i) {
+      if (!found.at(own.files[i]).ok()) continue;  // it has its own reason
+      left[own.files[i]] =
+          WhyLeft(own, other, companion.is_sure, path_at(other.files[i]));
     }
   }
   for (auto& [member, why] : left) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columnar files whose rows may belong to those of others, such as X.parquet
-// and y.parquet, though no rule says so. With an order for each, rows would get
-// the labels of others.
+// Containers whose rows may belong to those of others, such as X.parquet and
+// y.parquet, or the images and labels of MNIST, though record.align does not
+// name them. With an order for each, rows would get the labels of others. They
+// are columnar files, arrays, records of one size, and lines.
 //
 // Two series (row_series.h) are companions if
 // * their paths differ in one part, a directory or the name of the file, and
@@ -14,7 +15,8 @@
 // Arrow files do not say how many rows they have. Two of them are compared by
 // their record batches. Beside any other file they may have as many as that
 // has, unless they have more batches. The same holds for a file whose rows
-// cannot be counted. Of lines the first may be a header.
+// cannot be counted. Of lines beside a container the first may be a header.
+// Containers of lines are not compared with files beside them.
 //
 // Names find the series that might be companions. The rows are known when their
 // files are indexed, so such series are settled together, as a group.
@@ -32,8 +34,9 @@
 namespace shufflefs {
 
 // Adds a group for all series that might be companions of each other, with the
-// files beside them that are no containers. Leaves out files that `rules` name:
-// the user says that their rows are their own.
+// files beside them that are no containers. Leaves out columnar files that
+// `rules` name: the user says that their rows are their own. Other files have
+// records only if rules name them.
 void FindRowCompanions(const Dataset& dataset, const RecordRules& rules,
                        FoundContainers& found);
 

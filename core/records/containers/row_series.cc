@@ -74,8 +74,10 @@ struct ByNumber {
   }
 };
 
-// By format, directory in the view, and name without its numbers.
-using SeriesKey = std::tuple<const RecordFormat*, std::string, std::string>;
+// Whether they are containers, the format, the directory in the view, and the
+// name without its numbers.
+using SeriesKey =
+    std::tuple<bool, const RecordFormat*, std::string, std::string>;
 struct FoundSeries {
   std::map<std::string, size_t, ByNumber> members;  // by name
 };
@@ -91,6 +93,13 @@ SplitPath Split(const std::string& path) {
   return {path.substr(0, dir), path.substr(dir)};
 }
 
+// Arrays, records of one size and lines are containers only if the user names
+// them, so that does not tell whether their rows are their own. Records of
+// formats that names identify are whole samples.
+bool HasRows(const RecordFormat& format, bool asked) {
+  return format.is_columnar() ? !asked : format.suffixes().empty();
+}
+
 AllSeries SeriesOf(const Dataset& dataset, const RecordRules& rules,
                    const FoundContainers& found) {
   const Catalogue& catalogue = dataset.catalogue();
@@ -99,13 +108,13 @@ AllSeries SeriesOf(const Dataset& dataset, const RecordRules& rules,
     const FoundContainer& container = found.containers[c];
     const std::string path =
         PathInView(catalogue, dataset.root(), container.file);
-    if (container.group != FoundContainer::kAlone ||
-        !container.format->is_columnar() || container.keeps_order ||
-        rules.Asked(path) != nullptr) {
+    if (container.group != FoundContainer::kAlone || container.keeps_order ||
+        !HasRows(*container.format, rules.Asked(path) != nullptr)) {
       continue;
     }
     const auto [dir, name] = Split(path);
-    series[{container.format, dir, WithoutNumbers(name)}].members[name] = c;
+    const SeriesKey key{true, container.format, dir, WithoutNumbers(name)};
+    series[key].members[name] = c;
   }
   return series;
 }
@@ -117,11 +126,13 @@ class FilesBeside {
   FilesBeside(const Dataset& dataset, const RecordRules& rules,
               AllSeries& series)
       : dataset_(dataset), rules_(rules), series_(series) {
-    for (const auto& [key, columnar] : series) {
-      const auto& [format, dir, name] = key;
+    for (const auto& [key, containers] : series) {
+      const auto& [is_container, format, dir, name] = key;
+      // A list of as many lines may be of something else, as a vocabulary is.
+      if (format->ends_lines()) continue;
       dirs_.try_emplace(dir);
       names_.emplace(WithoutExtension(name));
-      most_ = std::max(most_, columnar.members.size());
+      most_ = std::max(most_, containers.members.size());
     }
   }
 
@@ -164,7 +175,7 @@ class FilesBeside {
     const auto beside = dirs_.find(dir);
     if (!has_name && beside == dirs_.end()) return;
     if (rules_.Asked(path) != nullptr || rules_.align().Match(path)) return;
-    const SeriesKey key{&format, dir, alike};
+    const SeriesKey key{false, &format, dir, alike};
     // Datasets may have millions of such files. More names than these are no
     // companions, nor are more files than any container has.
     if (!has_name && !series_.contains(key) &&
@@ -198,10 +209,11 @@ std::vector<RowSeries> FindRowSeries(const Dataset& dataset,
   FilesBeside(dataset, rules, all).AddTo(found);
   std::vector<RowSeries> list;
   for (const auto& [key, series] : all) {
-    const auto& [format, dir, name] = key;
-    RowSeries& each = list.emplace_back(RowSeries{format, dir + name, {}});
+    const auto& [is_container, format, dir, name] = key;
+    RowSeries& each =
+        list.emplace_back(RowSeries{dir + name, {format, {}, !is_container}});
     for (const auto& [file, number] : series.members) {
-      each.files.push_back(number);
+      each.series.files.push_back(number);
     }
   }
   return list;

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "core/dataset/dataset.h"
 #include "core/records/containers/container_finder.h"
+#include "core/records/containers/container_group.h"
 
 namespace shufflefs {
 
@@ -19,9 +20,8 @@ namespace shufflefs {
 inline constexpr size_t kMostCompanions = 8;
 
 struct RowSeries {
-  const RecordFormat* format = nullptr;
-  std::string path;           // in the view, the name without its numbers
-  std::vector<size_t> files;  // numbers of FoundContainers, in their order
+  std::string path;  // in the view, the name without its numbers
+  ContainerGroup::Series series;
 };
 
 // "part-0012.parquet" becomes "part-#.parquet". Tables have other parts that
@@ -31,9 +31,10 @@ std::string WithoutNumbers(absl::string_view name);
 
 absl::string_view WithoutExtension(absl::string_view name);
 
-// The series of columnar containers, and of files that are none but whose names
-// are alike to theirs, such as y.npy beside X.parquet. Adds the latter to
-// `found.beside`. Leaves out files that `rules` name.
+// The series of containers whose rows may belong to those of others, and of
+// files that are none but whose names are alike to theirs, such as y.npy beside
+// X.parquet. Adds the latter to `found.beside`. Leaves out columnar files that
+// `rules` name.
 std::vector<RowSeries> FindRowSeries(const Dataset& dataset,
                                      const RecordRules& rules,
                                      FoundContainers& found);

@@ -96,7 +96,7 @@ std::string PackText(const PackReport& report) {
   if (report.unpacked_files > 0) {
     absl::StrAppend(
         &text, Counted(report.unpacked_files, "file is", "files are"),
-        " not in it: splits, manifests and what else shows its own content\n");
+        " not in it: splits, manifests and other files that never move\n");
   }
   absl::StrAppend(&text, "mount it: shufflefs -o policy=brand,",
                   report.names_stay ? "substitute=directory," : "",

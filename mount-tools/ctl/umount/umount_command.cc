@@ -45,7 +45,7 @@ class UmountCommand : public Command {
  public:
   absl::string_view name() const override { return "umount"; }
   absl::string_view help() const override {
-    return "unmount, also a mount whose daemon is gone";
+    return "unmount, even if the daemon is gone";
   }
 
   void Declare(CLI::App& app) override {

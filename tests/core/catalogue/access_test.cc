@@ -423,7 +423,7 @@ TEST_F(RightsDriftTest, ADirectorysListCounts) {
   const Catalogue catalogue = tree_.Scanned(scan_);
   const std::string acl = AclWith(kUser, 0, 5, 5);
   ASSERT_TRUE(SetAcl("a", acl));
-  EXPECT_THAT(Drift(catalogue), HasSubstr("a changed since"));
+  EXPECT_THAT(Drift(catalogue), HasSubstr("a was modified since"));
 }
 
 TEST_F(RightsDriftTest, ACatalogueIsForThoseItWasMadeFor) {

@@ -286,26 +286,27 @@ TEST_F(DriftTest, NamesTheDirectoryThatChanged) {
   Catalogue catalogue = tree_.Scanned();
   tree_.File("a/deep/new");
   EXPECT_THAT(Drift(catalogue).value_or(""),
-              HasSubstr("/a/deep changed since the last mount: it has "
-                        "changed"));
+              HasSubstr("/a/deep was modified since the last mount"));
 }
 
 TEST_F(DriftTest, SeesRemovalReplacementAndPermission) {
   Catalogue catalogue = tree_.Scanned();
   chmod(tree_.At("b").c_str(), 0700);
-  EXPECT_THAT(Drift(catalogue).value_or(""), HasSubstr("/b changed since"));
+  EXPECT_THAT(Drift(catalogue).value_or(""),
+              HasSubstr("/b was modified since"));
   // What was changed back, or has its time set back, shows by its ctime.
   chmod(tree_.At("b").c_str(), 0755);
-  EXPECT_THAT(Drift(catalogue).value_or(""), HasSubstr("/b changed since"));
+  EXPECT_THAT(Drift(catalogue).value_or(""),
+              HasSubstr("/b was modified since"));
   catalogue = tree_.Scanned();
   EXPECT_EQ(Drift(catalogue), absl::nullopt);
   std::filesystem::remove(tree_.At("empty"));
   tree_.SetTime("", 1000000000);
-  EXPECT_THAT(Drift(catalogue).value_or(""), HasSubstr("it has changed"));
+  EXPECT_THAT(Drift(catalogue).value_or(""), HasSubstr("was modified"));
   catalogue = tree_.Scanned();
   tree_.Link("empty", "b");
   tree_.SetTime("", 1000000000);
-  EXPECT_THAT(Drift(catalogue).value_or(""), HasSubstr("it has changed"));
+  EXPECT_THAT(Drift(catalogue).value_or(""), HasSubstr("was modified"));
 }
 
 TEST_F(DriftTest, SeesAFileThatWasRewrittenInPlaceAmongFew) {
@@ -315,8 +316,7 @@ TEST_F(DriftTest, SeesAFileThatWasRewrittenInPlaceAmongFew) {
   EXPECT_EQ(Drift(catalogue), absl::nullopt);
   std::ofstream(tree_.At("b/rows"), std::ios::app) << "two\n";
   EXPECT_THAT(Drift(catalogue).value_or(""),
-              HasSubstr("/b/rows changed since the last mount: it has "
-                        "changed"));
+              HasSubstr("/b/rows was modified since the last mount"));
 }
 
 TEST_F(DriftTest, SeesAnotherDirectoryInTheSamePlace) {

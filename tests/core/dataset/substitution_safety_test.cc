@@ -96,7 +96,7 @@ TEST(SubstitutionSafetyTest, LinksToSamplesKeepNamesInPlace) {
   EXPECT_THAT(reason("round/0.jpg", "../all/cat/0.jpg"),
               HasSubstr("round/ holds links"));
   EXPECT_THAT(reason("labels.csv", "/meta/labels.csv"),
-              HasSubstr("labels.csv may speak of files"));
+              HasSubstr("labels.csv may refer to files"));
   EXPECT_THAT(reason("masks", "../masks"), HasSubstr("masks annotates"));
   for (const char* harmless : {"all/cat/x.jpg", "all/README.md", "latest",
                                ".cache/0.jpg", "val/notes"}) {

@@ -113,7 +113,7 @@ std::vector<Layout> WithManifests() {
           "Coco",
           {"train2017/000000000009.jpg", "train2017/000000000025.jpg",
            "val2017/000000000139.jpg", "annotations/instances_train2017.json"},
-          "annotations/instances_train2017.json may speak")
+          "annotations/instances_train2017.json may refer")
           .Validation()
           .Splits({"val2017"}, {"train2017", "annotations"}),
       Stays("CocoTrainView",
@@ -124,7 +124,7 @@ std::vector<Layout> WithManifests() {
       Stays("CelebA",
             {"img_align_celeba/000001.jpg", "img_align_celeba/000002.jpg",
              "list_attr_celeba.csv", "list_eval_partition.csv"},
-            "list_attr_celeba.csv may speak")
+            "list_attr_celeba.csv may refer")
           .Splits({"list_eval_partition.csv"}, {"list_attr_celeba.csv"}),
       Stays("LibriSpeech",
             {"train-clean-100/103/1240/103-1240-0000.flac",
@@ -138,22 +138,22 @@ std::vector<Layout> WithManifests() {
             {"yes/0a7c2a8d_nohash_0.wav", "yes/1b4c_nohash_0.wav",
              "no/4d2b_nohash_0.wav", "no/0132_nohash_1.wav", "README.md",
              "testing_list.txt", "validation_list.txt"},
-            "testing_list.txt may speak")
+            "testing_list.txt may refer")
           .Splits({"testing_list.txt", "validation_list.txt"}, {"yes"}),
       Stays("Gtsrb",
             {"Final_Training/Images/00000/00000_00003.ppm",
              "Final_Training/Images/00000/00001_00017.ppm",
              "Final_Training/Images/00000/GT-00000.csv",
              "Final_Training/Images/00001/00002_00009.ppm"},
-            "GT-00000.csv may speak"),
+            "GT-00000.csv may refer"),
       Stays("Voc",
             {"VOC2012/Annotations/2007_000027.xml",
              "VOC2012/ImageSets/Main/aeroplane_train.txt",
              "VOC2012/JPEGImages/2007_000027.jpg",
              "VOC2012/SegmentationClass/2007_000032.png"},
-            "VOC2012/Annotations/2007_000027.xml may speak"),
+            "VOC2012/Annotations/2007_000027.xml may refer"),
       Stays("MetadataJsonl", TwoClasses() + Paths{"cat/metadata.jsonl"},
-            "cat/metadata.jsonl may speak"),
+            "cat/metadata.jsonl may refer"),
   };
 }
 
@@ -169,19 +169,19 @@ std::vector<Layout> WithSmallManifests() {
       Stays("INaturalist",
             Scattered("images/Birds/%d.jpg", 0) +
                 Scattered("images/Fungi/%d.jpg", 1) + Paths{"train2019.json"},
-            "train2019.json may speak")
+            "train2019.json may refer")
           .View("images"),
       Stays("LjSpeech",
             {"wavs/LJ001-0001.wav", "wavs/LJ001-0003.wav", "metadata.csv"},
-            "metadata.csv may speak"),
+            "metadata.csv may refer"),
       Stays("ClassNames", TwoClasses() + Paths{"classes.txt"},
             "classes.txt may be a list"),
       Stays("Checksums", TwoClasses() + Paths{"SHA256SUMS"},
-            "SHA256SUMS may speak"),
+            "SHA256SUMS may refer"),
       Stays("AudioAndLab",
             {"a/x1.wav", "a/x1.lab", "a/q7.wav", "a/q7.lab", "b/r.wav",
              "b/r.lab"},
-            ".lab may speak"),
+            ".lab may refer"),
       Stays("OxfordPets",
             {"images/Abyssinian_1.jpg", "images/Abyssinian_100.jpg",
              "images/beagle_7.jpg", "annotations/trimaps/Abyssinian_1.png",
@@ -301,13 +301,13 @@ std::vector<Layout> WithoutClasses() {
             Consecutive("AnnualCrop/AnnualCrop_%d.jpg", 1, 20) +
                 Consecutive("Forest/Forest_%d.jpg", 1, 20),
             "the names in AnnualCrop/ are one sequence"),
-      Stays("SingleClass", Scattered("cat/%d.jpg", 0), "cat/ has no sibling"),
-      Stays("Flat", Scattered("%d.jpg", 0), "has no sibling"),
+      Stays("SingleClass", Scattered("cat/%d.jpg", 0), "no class folders"),
+      Stays("Flat", Scattered("%d.jpg", 0), "all samples are in one folder"),
       Stays("Market1501",
             {"bounding_box_train/0002_c1s1_000451_03.jpg",
              "bounding_box_train/0002_c1s1_000551_01.jpg",
              "bounding_box_test/0000_c1s1_000151_01.jpg"},
-            "bounding_box_train/ has no sibling")
+            "no class folders")
           .Splits({"bounding_box_test"}, {"bounding_box_train"}),
       Stays("ImageNetValFlat",
             {"ILSVRC2012_val_00000001.JPEG", "ILSVRC2012_val_00000002.JPEG"},
@@ -354,7 +354,7 @@ std::vector<Layout> Containers() {
             ".mdb is a container"),
       Stays("Zarr", {"a/x.zarr/0.0", "a/x.zarr/0.1", "a/y.zarr/0.0"},
             "a/x.zarr/ is one container"),
-      Stays("Libsvm", {"a9a", "a9a.t"}, "has no sibling")
+      Stays("Libsvm", {"a9a", "a9a.t"}, "all samples are in one folder")
           .Splits({"a9a.t"}, {"a9a"}),
       Stays("CifarBinary",
             {"data_batch_1.bin", "data_batch_2.bin", "test_batch.bin",
@@ -364,7 +364,7 @@ std::vector<Layout> Containers() {
       Stays("MnistIdx",
             {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
              "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
-            "has no sibling")
+            "all samples are in one folder")
           .Splits({"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
                   {"train-images-idx3-ubyte"}),
   };

@@ -70,9 +70,9 @@ TEST(DatasetChangesTest, AnEpochThatDoesNotGoOnIsSpokenOf) {
     EXPECT_EQ(warnings.size(), first == 7 ? 1u : 0u);
     if (first == 7) {
       EXPECT_THAT(warnings[0],
-                  HasSubstr("epoch 0, of which 2 of 40 samples were "
-                            "read, does not go on, because keys have "
-                            "changed; epoch 0 begins"));
+                  HasSubstr("cannot resume epoch 0 (2 of 40 samples were "
+                            "read): the settings changed; starting again "
+                            "with epoch 0"));
     }
     milliseconds now(1);
     for (const size_t name : {0, 1}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columnar files whose rows may belong to those of others.
+// Files whose rows may belong to those of others.
 #include "core/records/containers/row_companions.h"
 
 #include <atomic>
@@ -54,6 +54,16 @@ class RowCompanionsTest : public ::testing::Test {
     tree_.File(path, std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head +
                          "\n" + Letters(static_cast<uint64_t>(rows) * 8, rng_));
   }
+  // `rows` rows of `size` bytes: as MNIST has them.
+  void Idx(const std::string& path, int rows, int size) {
+    const auto high = static_cast<char>(rows / 256);
+    const auto low = static_cast<char>(rows % 256);
+    std::string head("\0\0\x08\x02\0\0", 6);
+    head += high;
+    head += low;
+    head += std::string(3, '\0') + static_cast<char>(size);
+    tree_.File(path, head + Letters(static_cast<uint64_t>(rows * size), rng_));
+  }
   void Lines(const std::string& path, int lines) {
     std::string content;
     for (int i = 0; i < lines; ++i) content += std::to_string(i) + ",cat\n";
@@ -80,9 +90,9 @@ class RowCompanionsTest : public ::testing::Test {
     }
     return left;
   }
-  std::vector<std::string> LeftPaths() {
+  std::vector<std::string> LeftPaths(const std::string& as = "") {
     std::vector<std::string> paths;
-    for (const auto& [path, why] : Left()) paths.push_back(path);
+    for (const auto& [path, why] : Left(as)) paths.push_back(path);
     return paths;
   }
 
@@ -91,8 +101,7 @@ class RowCompanionsTest : public ::testing::Test {
   Rng rng_{RandomKey(1)};
 };
 
-// [S-6.3d] Parquet and Arrow files that others may belong to row by row are
-// shown as they are.
+// [S-6.3d] Files that others may belong to row by row are shown as they are.
 TEST_F(RowCompanionsTest, FilesOfAsManyRowsInOneDirectoryAreLeftAlone) {
   Parquet("X.parquet", 8, 800);
   Parquet("y.parquet", 2, 800);  // in other row groups
@@ -264,6 +273,89 @@ TEST_F(RowCompanionsTest, WhoNamesThemSaysThatTheirRowsAreTheirOwn) {
   Parquet("y.parquet", 8, 800);
   Npy("z.npy", 800);
   EXPECT_THAT(Left("*.parquet:parquet"), IsEmpty());
+}
+
+// As docs/records.md names MNIST's files.
+TEST_F(RowCompanionsTest, ImagesAndTheirLabelsAreLeftAlone) {
+  for (const auto& [set, rows] : {std::pair("train", 600), {"t10k", 100}}) {
+    Idx(std::string(set) + "-images-idx3-ubyte", rows, 9);
+    Idx(std::string(set) + "-labels-idx1-ubyte", rows, 1);
+  }
+  const auto left = Left("*.npy:npy;*ubyte:idx");
+  EXPECT_EQ(left.size(), 4u);
+  EXPECT_EQ(left.at("train-images-idx3-ubyte"),
+            "its rows may belong to those of train-labels-idx1-ubyte, which "
+            "has as many; list both in record.align");
+  EXPECT_THAT(left.at("train-labels-idx1-ubyte"),
+              HasSubstr("train-images-idx3-ubyte"));
+  EXPECT_THAT(left.at("t10k-images-idx3-ubyte"), HasSubstr("in a split"));
+}
+
+TEST_F(RowCompanionsTest, ArraysLinesAndRecordsOfOneSizeAreCompared) {
+  Npy("X.npy", 80);
+  Npy("y.npy", 80);
+  Npy("mean.npy", 81);
+  Lines("a/X.csv", 80);
+  Lines("a/y.csv", 80);
+  Lines("a/z.csv", 81);
+  tree_.File("b/X.bin", std::string(400, 'x'));
+  tree_.File("b/y.bin", std::string(40, 'y'));
+  Npy("b/z.npy", 40);
+  Lines("b/names.txt", 40);
+  EXPECT_THAT(LeftPaths("*.npy:npy;*.csv:lines;X.bin:fixed,bytes=10;"
+                        "y.bin:fixed,bytes=1"),
+              ElementsAre("X.npy", "a/X.csv", "a/y.csv", "b/X.bin", "b/y.bin",
+                          "b/z.npy", "y.npy"));
+}
+
+TEST_F(RowCompanionsTest, PartsOfOneSeriesOfArraysAreShuffled) {
+  for (int i = 0; i < 3; ++i) {
+    Npy("x_" + std::to_string(i) + ".npy", 80);
+    Npy("b/X_" + std::to_string(i) + ".npy", 80);
+    Npy("b/y_" + std::to_string(i) + ".npy", 80);
+    Npy("c/X_" + std::to_string(i) + ".npy", 70);
+    Npy("c/y_" + std::to_string(i) + ".npy", i);
+  }
+  for (char c = 'a'; c < 'a' + 12; ++c) Npy(std::string("d/") + c + ".npy", 9);
+  EXPECT_THAT(LeftPaths("*.npy:npy"),
+              ElementsAre("b/X_0.npy", "b/X_1.npy", "b/X_2.npy", "b/y_0.npy",
+                          "b/y_1.npy", "b/y_2.npy"));
+}
+
+TEST_F(RowCompanionsTest, AnArrayBesideAnotherThatNoRuleNamesIsLeftAlone) {
+  Npy("X.npy", 80);
+  Npy("y.npy", 80);
+  Npy("a/X_0.npy", 80);
+  Npy("a/X_1.npy", 80);
+  EXPECT_THAT(Left("X*0.npy:npy;X.npy:npy"),
+              ElementsAre(Pair("X.npy", HasSubstr("record.align"))));
+}
+
+TEST_F(RowCompanionsTest, LinesAreNotComparedWithListsThatNoRuleNames) {
+  Lines("a.svm", 80);
+  Lines("vocab.txt", 80);
+  Npy("y.npy", 80);
+  Lines("b/a.svm", 80);
+  Npy("b/X.npy", 79);
+  Lines("b/vocab.txt", 80);  // it is read because of the array
+  EXPECT_THAT(LeftPaths("*.svm:lines;X.npy:npy"), ElementsAre("b/X.npy"));
+}
+
+TEST_F(RowCompanionsTest, AnArrayOfObjectsIsInDoubt) {
+  Npy("X.npy", 80);
+  Npy("y.npy", 80, "|O");
+  const auto left = Left("*.npy:npy");
+  EXPECT_THAT(left.at("X.npy"), HasSubstr("may have as many"));
+  EXPECT_THAT(left.at("y.npy"), HasSubstr("objects"));
+}
+
+TEST_F(RowCompanionsTest, AnArrayWithARuleBesideParquetIsLeftAlone) {
+  Parquet("X.parquet", 8, 80);
+  Npy("y.npy", 80);
+  const auto left = Left("y.npy:npy");
+  EXPECT_THAT(left.at("X.parquet"), HasSubstr("name it in record.as"));
+  EXPECT_THAT(left.at("y.npy"), HasSubstr("name X.parquet in record.as"));
+  EXPECT_THAT(LeftPaths("y.npy:npy;*.parquet:parquet"), IsEmpty());
 }
 
 TEST_F(RowCompanionsTest, AFileThatIsNoneStopsNobody) {

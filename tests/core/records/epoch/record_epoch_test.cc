@@ -34,11 +34,11 @@ OpenIs OpenBy(RecordEpoch& epoch, EntryId file, uint32_t reader) {
                     [](uint32_t) { return false; });
 }
 
-// Containers a.bin and b.bin of fixed records, and c.tar, which is none.
+// Containers 1.bin and 2.bin of fixed records, and c.tar, which is none.
 class RecordEpochTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"a.bin", "b.bin"}) {
+    for (const char* name : {"1.bin", "2.bin"}) {
       tree_.File(name, std::string(kBytes, 'x'));
     }
     tree_.File("c.tar", "no tar");
@@ -49,8 +49,8 @@ class RecordEpochTest : public ::testing::Test {
     containers_ =
         std::make_shared<ContainerSet>(*Dataset::Make(catalogue_, config, ""),
                                        *RecordRules::Parse(config.record));
-    a_ = *catalogue_->FindPath("a.bin");
-    b_ = *catalogue_->FindPath("b.bin");
+    a_ = *catalogue_->FindPath("1.bin");
+    b_ = *catalogue_->FindPath("2.bin");
     c_ = *catalogue_->FindPath("c.tar");
   }
   void Index() { containers_->Index(tree_.Source(), {}); }

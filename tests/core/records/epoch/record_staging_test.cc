@@ -30,12 +30,12 @@ constexpr uint64_t kRecords = 4096;
 constexpr uint64_t kBytes = kRecords * kRecord;
 constexpr uint64_t kPage = 4096;
 
-// Containers a.bin, b.bin and small.bin of fixed records.
+// Containers 1.bin, 2.bin and small.bin of fixed records.
 class RecordStagingTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    tree_.File("a.bin", std::string(kBytes, 'x'));
-    tree_.File("b.bin", std::string(kBytes, 'x'));
+    tree_.File("1.bin", std::string(kBytes, 'x'));
+    tree_.File("2.bin", std::string(kBytes, 'x'));
     tree_.File("small.bin", std::string(5 * kRecord, 'x'));
     ViewConfig config;
     config.record.as = "*.bin:fixed";
@@ -101,7 +101,7 @@ class RecordStagingTest : public ::testing::Test {
 // read, and the next one too; every byte that is read is of one that was.
 TEST_F(RecordStagingTest, WhatIsReadAndWhatComesNextIsWanted) {
   const auto epoch = Epoch_(0);
-  const EntryId a = Entry("a.bin");
+  const EntryId a = Entry("1.bin");
   EXPECT_THAT(staging_->WantedSets(), IsEmpty());
   std::vector<std::vector<uint64_t>> wishes;
   std::set<uint64_t> wanted_pages;
@@ -130,26 +130,26 @@ TEST_F(RecordStagingTest, WhatIsReadAndWhatComesNextIsWanted) {
 
 TEST_F(RecordStagingTest, EachFileThatIsReadHasItsOwn) {
   const auto epoch = Epoch_(0);
-  Read(*epoch, Entry("a.bin"), 0);
+  Read(*epoch, Entry("1.bin"), 0);
   const std::vector<uint64_t> one = staging_->WantedSets();
-  Read(*epoch, Entry("b.bin"), 5000);
+  Read(*epoch, Entry("2.bin"), 5000);
   const std::vector<uint64_t> two = staging_->WantedSets();
   ASSERT_THAT(two, SizeIs(4));
   // First what is read, the last first.
   EXPECT_EQ(two[1], one[0]);
   EXPECT_EQ(two[3], one[1]);
-  EXPECT_EQ(staging_->RangesOf(two[0]).front().file, Entry("b.bin"));
+  EXPECT_EQ(staging_->RangesOf(two[0]).front().file, Entry("2.bin"));
   // Who has closed one and opens another has done with it.
-  epoch->Close(Entry("a.bin"));
+  epoch->Close(Entry("1.bin"));
   EXPECT_THAT(staging_->WantedSets(), SizeIs(4));
   const auto next = Epoch_(1);
-  Read(*next, Entry("b.bin"), 0);
+  Read(*next, Entry("2.bin"), 0);
   EXPECT_THAT(staging_->WantedSets(), SizeIs(4));
   EXPECT_THAT(staging_->RangesOf(one[0]), IsEmpty());
 }
 
 TEST_F(RecordStagingTest, WhatComesOnceIsNotCopied) {
-  Read(*Epoch_(0, /*repeat=*/1), Entry("a.bin"), 0);
+  Read(*Epoch_(0, /*repeat=*/1), Entry("1.bin"), 0);
   EXPECT_THAT(staging_->WantedSets(), IsEmpty());
   // Of one block: there is but one mini-epoch.
   Read(*Epoch_(0), Entry("small.bin"), 0);
@@ -161,7 +161,7 @@ TEST_F(RecordStagingTest, WhatComesOnceIsNotCopied) {
 
 TEST_F(RecordStagingTest, StatusSaysWhereTheReaderIs) {
   const auto epoch = Epoch_(5);
-  const EntryId a = Entry("a.bin");
+  const EntryId a = Entry("1.bin");
   Read(*epoch, a, 0);
   MiniEpochStatus status = staging_->status();
   EXPECT_EQ(status.pass, 1u);
@@ -193,7 +193,7 @@ TEST_F(RecordStagingTest, WhereAllFitAllAreWanted) {
     bytes[range.file] += range.length;
   }
   EXPECT_EQ(bytes.size(), 3u);
-  EXPECT_EQ(bytes[Entry("a.bin")], kBytes);
+  EXPECT_EQ(bytes[Entry("1.bin")], kBytes);
   EXPECT_EQ(bytes[Entry("small.bin")], 5 * kRecord);
 }
 
