@@ -30,7 +30,7 @@ Alike AlikeBut(size_t part, std::vector<std::string> parts, size_t files) {
   alike.part = WithoutNumbers(parts[part]);
   // Companions in two directories may have two formats.
   parts.back() = std::string(WithoutExtension(parts.back()));
-  parts[part] = "*";
+  parts[part] = std::string("*");
   alike.key = absl::StrCat(files, " ", part, " ", absl::StrJoin(parts, "/"));
   return alike;
 }
