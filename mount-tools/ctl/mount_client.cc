@@ -84,7 +84,8 @@ absl::StatusOr<MountEntry> ChooseMount(const MountChoice& choice,
   if (!choice.path.empty()) {
     return absl::NotFoundError(absl::StrCat(
         path, ": is not inside a shufflefs mount; ",
-        mountpoints.empty() ? "there are none" : ListOf(mountpoints)));
+        mountpoints.empty() ? "mount with: shufflefs DATA MOUNTPOINT"
+                            : ListOf(mountpoints)));
   }
   if (mountpoints.empty()) return absl::NotFoundError(ListOf(mountpoints));
   if (mountpoints.size() > 1) {
