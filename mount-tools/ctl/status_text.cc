@@ -174,8 +174,11 @@ constexpr Detail kDetails[] = {{"why", "why"},
                                {"device", "device"}};
 
 // train  lirs  epoch 3, 62 % | readers waited 4 % | … | 0 warnings
-std::string ViewText(const Json& view) {
-  const std::vector<std::string> warnings = Texts(view, "warnings");
+// `of_mount` are warnings of the mount, if it has no other view.
+std::string ViewText(const Json& view,
+                     const std::vector<std::string>& of_mount) {
+  std::vector<std::string> warnings = Texts(view, "warnings");
+  warnings.insert(warnings.end(), of_mount.begin(), of_mount.end());
   std::vector<std::string> parts;
   Append(parts, Progress(view));
   Append(parts, Waited(view));
@@ -270,11 +273,16 @@ absl::StatusOr<std::string> LineEach(absl::string_view text,
 absl::StatusOr<std::string> StatusText(absl::string_view json) {
   ASSIGN_OR_RETURN(Json status, ShownStatus(json));
   std::string text;
+  std::vector<std::string> of_mount = Texts(status, "warnings");
+  const bool is_alone = status["views"].size() == 1;
   for (const Json& view : status["views"]) {
-    if (view.is_object()) absl::StrAppend(&text, ViewText(view));
+    if (!view.is_object()) continue;
+    absl::StrAppend(&text,
+                    ViewText(view, is_alone ? std::exchange(of_mount, {})
+                                            : std::vector<std::string>()));
   }
   absl::StrAppend(&text, OpensLines(status), PeersLine(status));
-  for (const std::string& warning : Texts(status, "warnings")) {
+  for (const std::string& warning : of_mount) {
     absl::StrAppend(&text, "warning: ", warning, "\n");
   }
   return text;

@@ -190,6 +190,16 @@ TEST(StatusText, SaysThatRecordsAreShuffled) {
               ::testing::HasSubstr("labels by directory (2 classes)"));
 }
 
+// Who reads the first line only must not miss them.
+TEST(StatusText, WarningsOfTheMountCountWithItsOnlyView) {
+  const auto text = StatusText(
+      R"({"warnings": ["train/dog: cannot be read"],
+          "views": [{"name": "root", "policy": "lirs", "warnings": ["w"]}]})");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, ::testing::HasSubstr("| 2 warnings\n"));
+  EXPECT_THAT(*text, ::testing::HasSubstr("\n  warning: train/dog: cannot"));
+}
+
 TEST(StatusText, WhatIsNoStatusIsRefused) {
   for (const char* text : {"", "[]", "{", "{\"views\": 3}", "\xff", "null"}) {
     EXPECT_TRUE(absl::IsDataLoss(StatusText(text).status())) << text;
