@@ -196,7 +196,7 @@ TEST(StatusText, WarningsOfTheMountCountWithItsOnlyView) {
       R"({"warnings": ["train/dog: cannot be read"],
           "views": [{"name": "root", "policy": "lirs", "warnings": ["w"]}]})");
   ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_THAT(*text, ::testing::HasSubstr("| 2 warnings\n"));
+  EXPECT_THAT(*text, ::testing::HasSubstr("lirs  2 warnings\n"));
   EXPECT_THAT(*text, ::testing::HasSubstr("\n  warning: train/dog: cannot"));
 }
 
