@@ -150,6 +150,8 @@ absl::Status DetachMount(const std::string& mountpoint) {
       waitpid(child, &state, 0) == child && state == 0) {
     return absl::OkStatus();
   }
+  // Its daemon may have ended just now, and the mount with it.
+  if (TopMountAt(mountpoint).type != kType) return absl::OkStatus();
   return ErrnoStatus(error,
                      absl::StrCat("cannot detach the mount at ", mountpoint));
 }
