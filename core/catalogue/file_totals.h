@@ -18,6 +18,7 @@ struct FileTotals {
 // root.
 inline FileTotals TotalsBelow(const Catalogue& catalogue, DirId dir) {
   if (dir.value() == 0) {
+    // Counted while it was made.
     return {catalogue.file_count(), catalogue.total_bytes()};
   }
   FileTotals totals;

@@ -135,7 +135,9 @@ class TierMaker {
   // Closes the tier of the view at `path` if nothing uses it. Waits for its
   // device.
   void CloseIdle(const std::string& path);
+  // Saves what it has learnt since.
   void Keep(Learner& learner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Where factors are saved, and what was saved there.
   LearntFactors::Key LearntKey(const Wants& wants) const;
   std::vector<uint32_t> Learnt(const Wants& wants) const;
   // Returns the capacity of the view's open tier, or of one to be opened.

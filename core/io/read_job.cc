@@ -3,10 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -255,21 +252,17 @@ ReadJob::Step ReadJob::LookNow(const SourceDir& source) {
 }
 
 bool ReadJob::LookAtPath(const SourceDir& source) {
-  const char* const path = read_.path.c_str();
   if (source.lookup() != SourceDir::Lookup::kKernel ||
       mode_.device != source.place().device) {
     const int flags =
         AT_SYMLINK_NOFOLLOW | (mode_.traits.remote ? AT_STATX_FORCE_SYNC : 0);
-    return statx(source.fd(), path, flags, kLookMask, &look_) == 0;
+    return statx(source.fd(), read_.path.c_str(), flags, kLookMask, &look_) ==
+           0;
   }
   // Something may be mounted over a directory of the path, and may hang.
-  open_how how = source.HowToRead();
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve |= RESOLVE_NO_XDEV;
-  const UniqueFd found(static_cast<int>(
-      syscall(SYS_openat2, source.fd(), path, &how, sizeof how)));
-  return found.valid() &&
-         statx(found.get(), "", look_flags(), kLookMask, &look_) == 0;
+  const absl::StatusOr<UniqueFd> found = source.HoldOnOwnMount(read_.path);
+  return found.ok() &&
+         statx(found->get(), "", look_flags(), kLookMask, &look_) == 0;
 }
 
 absl::Status ReadJob::status() const { return Annotate(status_, read_.path); }

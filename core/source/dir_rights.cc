@@ -2,9 +2,7 @@
 #include "core/source/dir_rights.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,21 +45,6 @@ bool IsStill(const FileAttributes& known, const struct stat& now) {
 }
 
 constexpr RightsQuestion kRightsAsked{.list = true, .server = true};
-
-// Opens a directory of the source's own mount, by a path that leads through no
-// other. EXDEV if there is none, or if the kernel cannot tell.
-absl::StatusOr<UniqueFd> OpenOnOwnMount(const SourceDir& source,
-                                        const std::string& path) {
-  open_how how = source.HowToRead();
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve |= RESOLVE_NO_XDEV;
-  const char* const name = path.empty() ? "." : path.c_str();
-  const int fd = static_cast<int>(
-      syscall(SYS_openat2, source.fd(), name, &how, sizeof how));
-  if (fd >= 0) return UniqueFd(fd);
-  const bool is_unsure = errno == EAGAIN || errno == ENAMETOOLONG;
-  return ErrnoStatus(is_unsure ? EXDEV : errno, path);
-}
 
 }  // namespace
 
@@ -255,7 +238,7 @@ absl::optional<mode_t> DirRights::AskLane(uint32_t number,
   if (number != kOwn || source_.lookup() != SourceDir::Lookup::kKernel) {
     return Granted(task, ReadRights(source_, path, kRightsAsked));
   }
-  const absl::StatusOr<UniqueFd> held = OpenOnOwnMount(source_, path);
+  const absl::StatusOr<UniqueFd> held = source_.HoldOnOwnMount(path);
   if (!held.ok()) {
     if (ErrnoOf(held.status()) == EXDEV) return absl::nullopt;
     return Granted(task, held.status());

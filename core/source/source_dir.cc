@@ -127,6 +127,18 @@ open_how SourceDir::HowToRead() const {
   return How(O_RDONLY | kAlways | noatime_);
 }
 
+absl::StatusOr<UniqueFd> SourceDir::HoldOnOwnMount(
+    const std::string& path) const {
+  open_how how = How(O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  how.resolve |= RESOLVE_NO_XDEV;
+  const char* const name = path.empty() ? "." : path.c_str();
+  UniqueFd held(
+      static_cast<int>(syscall(SYS_openat2, fd(), name, &how, sizeof how)));
+  if (held.valid()) return held;
+  const bool is_unsure = errno == EAGAIN || errno == ENAMETOOLONG;
+  return ErrnoStatus(is_unsure ? EXDEV : errno, path);
+}
+
 int SourceDir::ResolveShort(int dir, const char* path, int flags) const {
   for (int again = 0;;) {
     int fd = Openat2(dir, path, flags);

@@ -62,6 +62,11 @@ class SourceDir {
   // link.
   absl::StatusOr<UniqueFd> HoldIn(const UniqueFd& dir,
                                   absl::string_view name) const;
+  // Something of the source's own mount, with O_PATH, by a path that leads over
+  // no other. What is mounted over a directory of the path may hang, and is not
+  // asked. EXDEV if the path leads over another mount, or if the kernel cannot
+  // tell. REQUIRES: lookup() is kKernel.
+  absl::StatusOr<UniqueFd> HoldOnOwnMount(const std::string& path) const;
   // The symbolic link at `path`; EINVAL if it is none. Both parts are of the
   // same link, whatever the path leads to later.
   struct Link {

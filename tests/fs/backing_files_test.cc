@@ -81,6 +81,11 @@ class BackingFilesTest : public testing::Test {
     files_ = std::make_unique<BackingFiles>(std::move(parts));
   }
 
+  std::unique_ptr<LeaseBell> StartedBell() {
+    auto bell = LeaseBell::Make();
+    EXPECT_TRUE(bell.ok() && (*bell)->Start(Calls()));
+    return *std::move(bell);
+  }
   LeaseBell::Calls Calls() {
     return {[this] { files_->LetWritersGo(); }, [] {}};
   }
@@ -264,9 +269,7 @@ TEST_F(BackingFilesTest, ClosingWhatWasNotOpenedDoesNothing) {
 TEST_F(BackingFilesTest, AWriterGoesOnWaitingIfReadersMayNotBeCutOff) {
   Make();
   comes_through_ = false;
-  auto bell = LeaseBell::Make();
-  ASSERT_TRUE(bell.ok());
-  ASSERT_TRUE((*bell)->Start(Calls()));
+  const auto bell = StartedBell();
   const BackingFiles::Opened opened = Open(7);
   BeginToWrite([&](pid_t writer) {
     while (CutOff().size() < 2) std::this_thread::yield();
@@ -279,9 +282,7 @@ TEST_F(BackingFilesTest, AWriterGoesOnWaitingIfReadersMayNotBeCutOff) {
 
 TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
   Make();
-  auto bell = LeaseBell::Make();
-  ASSERT_TRUE(bell.ok());
-  ASSERT_TRUE((*bell)->Start(Calls()));
+  const auto bell = StartedBell();
   const BackingFiles::Opened opened = Open(7);
   ASSERT_NE(opened.backing_id, 0);
   EXPECT_FALSE(files_->IsCutOff(7));
@@ -295,16 +296,14 @@ TEST_F(BackingFilesTest, AWriterWaitsUntilReadersAreCutOff) {
   files_->Close(7, opened.handle);
   EXPECT_THAT(Ids(), IsEmpty());
   EXPECT_EQ(Open(7).backing_id, 0);
-  (*bell)->Stop();
+  bell->Stop();
 }
 
 // Until then the kernel would fail a descriptor that the daemon reads.
 TEST_F(BackingFilesTest, OpensAreStaleUntilTheKernelKnowsTheNewInode) {
   Make();
   comes_through_ = false;
-  auto bell = LeaseBell::Make();
-  ASSERT_TRUE(bell.ok());
-  ASSERT_TRUE((*bell)->Start(Calls()));
+  const auto bell = StartedBell();
   const BackingFiles::Opened opened = Open(7);
   EXPECT_FALSE(files_->TellsNewInode(7));
   BeginToWrite([&](pid_t) {
