@@ -48,9 +48,19 @@ def dataset(folder):
         harness.run(["umount", "-l", target], check=False)
 
 
-def await_mount(target):
-    harness.eventually(lambda: (target / ".shufflefs").exists(),
-                       what="the mount")
+def await_mount(script, target):
+    harness.eventually(
+        lambda: script.poll() is not None or is_live(target),
+        what="the mount")
+    assert script.poll() is None, script.stderr.read()
+
+
+def is_live(target):
+    """A name alone does not tell: the kernel knows those of a dead mount."""
+    try:
+        return bool((target / ".shufflefs" / "status").read_text())
+    except OSError:
+        return False
 
 
 def end(script):
@@ -69,7 +79,7 @@ def test_it_mounts_what_the_dataset_says(dataset, _):
     assert runtime["metadata"]["name"] == wanted["metadata"]["name"]
     script = start(path)
     try:
-        await_mount(target)
+        await_mount(script, target)
         assert harness.mount_types(target) == [
             profile["spec"]["fileSystemType"]]
         status = json.loads((target / ".shufflefs" / "status").read_text())
@@ -86,26 +96,16 @@ def test_it_mounts_again_where_a_daemon_was_killed(dataset, _):
     """Its dead mount stays when the container starts again."""
     path, _, target = dataset
     script = start(path)
-    await_mount(target)
+    await_mount(script, target)
     script.kill()
     script.communicate()
     assert harness.mount_types(target) == ["fuse.shufflefs"]
     script = start(path)
     try:
-        harness.eventually(
-            lambda: script.poll() is not None or is_live(target),
-            what="the mount")
-        assert script.poll() is None, script.stderr.read()
+        await_mount(script, target)
     finally:
         end(script)
     assert harness.mount_types(target) == []
-
-
-def is_live(target):
-    try:
-        return (target / ".shufflefs").exists()
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("mounts, words", [
