@@ -13,7 +13,7 @@
 namespace shufflefs {
 
 // Thread-safe. Nothing blocks, except that Bind may wait for another node
-// (core/binding/shared_names.h). All answers are for its current epoch.
+// (core/binding/nodes/shared_names.h). All answers are for its current epoch.
 class BoundNames {
  public:
   virtual ~BoundNames() = default;

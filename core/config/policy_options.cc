@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -33,6 +34,11 @@ bool Takes(const PolicyOption& option, const std::string& text) {
       return !text.empty();
     case Kind::kPath:
       return absl::StartsWith(text, "/") && !absl::StrContains(text, '\0');
+    case Kind::kFraction: {
+      double fraction = 0;
+      return absl::SimpleAtod(text, &fraction) && fraction >= 0 &&
+             fraction <= 1;
+    }
     default:
       return false;
   }
@@ -76,6 +82,11 @@ std::string PolicyOptions::text(const PolicyOption& option) const {
   return option.words.empty() ? "" : std::string(option.words.front());
 }
 
+double PolicyOptions::fraction(const PolicyOption& option) const {
+  double fraction = 0;
+  return absl::SimpleAtod(text(option), &fraction) ? fraction : 0;
+}
+
 std::vector<uint64_t> PolicyOptions::numbers(const PolicyOption& option) const {
   const auto* const numbers = Find<std::vector<uint64_t>>(option);
   return numbers != nullptr ? *numbers : std::vector<uint64_t>();
@@ -109,6 +120,8 @@ std::string PolicyOptions::HashText(const PolicyOption& option) const {
       return absl::StrCat(number(option));
     case Kind::kNumbers:
       return Shown(numbers(option));
+    case Kind::kFraction:
+      return absl::StrCat(fraction(option));
     default:
       return text(option);
   }

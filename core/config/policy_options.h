@@ -30,6 +30,7 @@ struct PolicyOption {
     kNumber,   // min to max
     kBytes,    // like kNumber, written as a size
     kNumbers,  // a list of at most `max` whole numbers
+    kFraction,  // 0 to 1, as text; 0 if it is not set
   };
   // Value of `place` for a key that was added after places were fixed.
   static constexpr int kByName = std::numeric_limits<int>::max();
@@ -75,6 +76,8 @@ class PolicyOptions {
   uint64_t number(const PolicyOption& option) const;
   // The value of a kWord, kText or kPath key.
   std::string text(const PolicyOption& option) const;
+  // The value of a kFraction key.
+  double fraction(const PolicyOption& option) const;
   // The value of a kNumbers key.
   std::vector<uint64_t> numbers(const PolicyOption& option) const;
   // The value of a kWord key whose words are those of E, in the same order.

@@ -374,8 +374,12 @@ void Engine::TakeHolders(Peers::Parts& parts) {
       -> absl::StatusOr<std::vector<uint64_t>> {
     const View* const view = ViewAt(question.view);
     if (view == nullptr) return absl::FailedPreconditionError("no such view");
-    return view->BindForOthers(question.binding, question.names,
-                               question.ahead);
+    return view->BindForOthers({.owner = "",
+                                .binding = question.binding,
+                                .names = question.names,
+                                .purpose = question.purpose,
+                                .wanted = question.wanted,
+                                .asker = question.asker});
   };
   parts.holder = [this](EntryId file) -> absl::optional<PeerHolder> {
     const ServedDataset* const now = served();
@@ -441,7 +445,9 @@ void Engine::AskPeers(const std::string& path,
                                   {.view = path,
                                    .binding = question.binding,
                                    .names = question.names,
-                                   .ahead = question.ahead},
+                                   .purpose = question.purpose,
+                                   .wanted = question.wanted,
+                                   .asker = question.asker},
                                   within, std::move(answer));
   }
   answer(absl::UnavailableError("not in the group"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a daemon asks the owner of names: which samples do they show? The owner
-// binds the names that are not bound yet. Asked again, it answers the same.
+// binds the names that are not bound yet, or passes them to the asker. Asked
+// again, it answers the same. An answer is a sample, or what SharedNames
+// answers instead (core/binding/nodes/shared_names.h).
 // With the samples it sends their bytes, as far as it has them in memory. Plain
 // values.
 #ifndef SHUFFLEFS_CORE_PEERS_NAME_QUESTION_H_
@@ -11,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "core/binding/nodes/name_purpose.h"
+
 namespace shufflefs {
 
 struct NameQuestion {
@@ -19,14 +23,14 @@ struct NameQuestion {
   std::vector<uint64_t> names;  // 1 to kMostAskedNames
   // Bytes of files for which the asker has memory. The answer brings no more.
   uint64_t room = 0;
-  // Nobody waits for the names yet. Those that are not bound are bound only if
-  // a sample in memory is free for them; else the answer is kNotBoundYet.
-  bool ahead = false;
+  NamePurpose purpose = NamePurpose::kBind;
+  // The first `wanted` names may be passed to `asker`, the name of a member.
+  uint32_t wanted = 0;
+  std::string asker;
   friend bool operator==(const NameQuestion&, const NameQuestion&) = default;
 };
 
 inline constexpr size_t kMostAskedNames = 1024;
-inline constexpr uint64_t kNotBoundYet = ~uint64_t{0};  // instead of a sample
 
 // What one answer brings at most. More would delay the answer.
 inline constexpr uint64_t kMostCarried = uint64_t{4} << 20;  // bytes

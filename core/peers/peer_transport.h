@@ -38,7 +38,7 @@ struct PeerGroup {
 
 // Grows with each change of what members say to each other, or of what it
 // means.
-inline constexpr int kPeerMessages = 4;
+inline constexpr int kPeerMessages = 5;
 
 // What members must agree on. A member that differs is refused at joining.
 struct PeerIdentity {

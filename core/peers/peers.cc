@@ -127,7 +127,7 @@ void Peers::AskNames(const std::shared_ptr<const PeerGroup>& group,
 }
 
 uint64_t Peers::RoomOf(const NameQuestion& question) const {
-  if (!question.ahead) {
+  if (question.purpose != NamePurpose::kAhead) {
     return std::min<uint64_t>(kMostCarried,
                               question.names.size() * kRoomOfName);
   }

@@ -170,8 +170,11 @@ class Policy {
   virtual absl::string_view instead_on_nodes() const { return ""; }
 
   // For a kReactive policy: the nodes of a job may share its names and samples
-  // (core/binding/shared_names.h). Then its binder has ForShare.
+  // (core/binding/nodes/shared_names.h). Then its binder has ForShare.
   virtual bool shares_names() const { return false; }
+  // If it does: for how many names of other nodes, 0 to 1, a node asks to show
+  // a sample of its own.
+  virtual double locality() const { return 0; }
 
   virtual const PoolFacet* pool() const { return nullptr; }
   virtual const StagingFacet* staging() const { return nullptr; }

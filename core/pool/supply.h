@@ -27,7 +27,7 @@
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
 #include "core/base/types.h"
-#include "core/binding/shared_names.h"
+#include "core/binding/nodes/shared_names.h"
 #include "core/dataset/dataset.h"
 #include "core/policy/binder.h"
 #include "core/policy/carried.h"

@@ -15,7 +15,7 @@
 #include "core/base/published.h"
 #include "core/base/types.h"
 #include "core/binding/binding.h"
-#include "core/binding/shared_names.h"
+#include "core/binding/nodes/shared_names.h"
 #include "core/epoch/epoch_lookups.h"
 #include "core/policy/carried.h"
 #include "core/policy/read_before.h"

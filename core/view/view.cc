@@ -393,11 +393,9 @@ uint64_t View::samples_shown() const {
 }
 
 absl::StatusOr<std::vector<uint64_t>> View::BindForOthers(
-    uint64_t binding, const std::vector<uint64_t>& names, bool ahead) const {
+    const SharedNames::Question& question) const {
   const std::shared_ptr<const ViewSetup> setup = this->setup();
-  if (setup->shared != nullptr) {
-    return setup->shared->BindForOthers(binding, names, ahead);
-  }
+  if (setup->shared != nullptr) return setup->shared->BindForOthers(question);
   return absl::FailedPreconditionError("names are not shared");
 }
 

@@ -217,7 +217,7 @@ class View : private GroupedView {
   uint64_t samples_shown() const;
   // As SharedNames::BindForOthers. FailedPrecondition if nothing is shared.
   absl::StatusOr<std::vector<uint64_t>> BindForOthers(
-      uint64_t binding, const std::vector<uint64_t>& names, bool ahead) const;
+      const SharedNames::Question& question) const;
 
  private:
   bool IsGrouped() const override;

@@ -109,6 +109,7 @@ void MakeSharedNames(const SetupTools& tools, ViewSetup& setup) {
   parts.grouping = &setup.dataset->grouping();
   parts.dataset_key = setup.dataset->key();
   parts.own = setup.supply;
+  parts.locality = setup.policy->locality();
   parts.ask = [ask = tools.ask, path = setup.config.path](
                   const SharedNames::Question& question,
                   std::chrono::milliseconds within,

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/files/reach.h"
 #include "core/binding/ranked_names.h"
-#include "core/binding/shared_names.h"
+#include "core/binding/nodes/shared_names.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
 #include "core/epoch/open_tracker.h"

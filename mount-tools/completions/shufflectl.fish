@@ -57,8 +57,8 @@ function __shufflectl_settings
     end
     printf '%s=\n' policy seed epoch.advance epoch.length epoch.pad \
         epoch.double_open lirs.unit lirs.page lirs.batch brand.chunk_files \
-        brand.chunk_layout brand.binding reimu.block reimu.window met.mini_epochs \
-        met.repeat met.epochs met.adapt met.patience met.scores clairvoyant.seeds \
+        brand.chunk_layout brand.binding brand.locality reimu.block reimu.window \
+        met.mini_epochs met.repeat met.epochs met.adapt met.patience met.scores clairvoyant.seeds \
         window.samples nodes log.level
 end
 

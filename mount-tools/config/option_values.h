@@ -249,6 +249,9 @@ inline std::string PolicyValueText(const PolicyOption& option,
   if (option.kind == Kind::kNumbers) {
     return FormatSeeds(options.numbers(option));
   }
+  if (option.kind == Kind::kFraction) {
+    return absl::StrCat(options.fraction(option));
+  }
   if (option.kind != Kind::kNumber && option.kind != Kind::kBytes) {
     return options.text(option);
   }

@@ -328,24 +328,31 @@ void ToMessage(const NameQuestion& question, v1::NamesRequest& message) {
   message.set_binding(question.binding);
   message.mutable_names()->Add(question.names.begin(), question.names.end());
   message.set_room(question.room);
-  message.set_ahead(question.ahead);
+  message.set_purpose(static_cast<uint32_t>(question.purpose));
+  message.set_wanted(question.wanted);
+  message.set_asker(question.asker);
 }
 
 absl::Status CheckQuestion(const NameQuestion& question) {
   if (question.view.size() > kMostEpochText || question.names.empty() ||
-      question.names.size() > kMostAskedNames) {
+      question.names.size() > kMostAskedNames ||
+      question.wanted > question.names.size() ||
+      question.asker.size() > kMostEpochText) {
     return Wrong("question about names");
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<NameQuestion> FromMessage(const v1::NamesRequest& message) {
+  if (message.purpose() >= kNamePurposes) return Wrong("question about names");
   NameQuestion question{
       .view = message.view(),
       .binding = message.binding(),
       .names = {message.names().begin(), message.names().end()},
       .room = message.room(),
-      .ahead = message.ahead()};
+      .purpose = static_cast<NamePurpose>(message.purpose()),
+      .wanted = message.wanted(),
+      .asker = message.asker()};
   RETURN_IF_ERROR(CheckQuestion(question));
   return question;
 }

@@ -38,6 +38,12 @@ constexpr PolicyOption kBrandKeys[] = {
      .words = kBrandBindings,
      .binds = true,
      .place = 7},
+    {.key = "brand.locality",
+     .default_text = "0",
+     .values = "a number from 0 to 1",
+     .help = "how far each node shows samples of its own, with peers",
+     .kind = PolicyOption::Kind::kFraction,
+     .binds = true},
     {.key = "brand.packed",
      .default_text = "none",
      .values = "the path of a directory",
@@ -78,7 +84,8 @@ BrandOptions BrandOptions::Of(const PolicyOptions& options) {
   brand.pool.chunk_files = static_cast<uint32_t>(options.number(kBrandKeys[0]));
   brand.pool.chunks = options.word<PoolFacet::Chunks>(kBrandKeys[1]);
   brand.binding = options.word<Binding>(kBrandKeys[2]);
-  brand.pool.packed = options.text(kBrandKeys[3]);
+  brand.locality = options.fraction(kBrandKeys[3]);
+  brand.pool.packed = options.text(kBrandKeys[4]);
   brand.blocks = ReimuBlocks(options);
   return brand;
 }

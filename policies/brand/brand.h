@@ -33,6 +33,7 @@ extern const PolicyEntry kBrandEntry;
 struct BrandOptions {
   enum class Binding { kGroup, kLocation };
   Binding binding = Binding::kGroup;
+  double locality = 0;
   PoolFacet pool = {.chunk_files = 64, .packed_key = "brand.packed"};
   RecordBlocks blocks;
 
@@ -51,6 +52,7 @@ class BrandPolicy : public Policy {
                           : "lirs, or with peers brand without brand.packed,";
   }
   bool shares_names() const override { return options_.pool.packed.empty(); }
+  double locality() const override { return options_.locality; }
   const PoolFacet* pool() const override { return &options_.pool; }
   bool shuffles_records() const override {
     return options_.binding == BrandOptions::Binding::kGroup;

@@ -19,7 +19,7 @@
 //   binder requests only the samples that are kept, so no byte is read twice
 //   for this reason. counts() tells what whole chunks would have cost.
 // Several nodes: each has a binder over the chunks that it owns. Names of other
-//   samples (there are none if names are partners: core/binding/shared_names.h)
+//   samples (there are none if names are partners: core/binding/nodes/shared_names.h)
 //   show any sample that is left of the group.
 // Memory: some 45 bytes per sample in addition to BinderInput. Cost: Bind is
 //   O(chunks of a chunk group).

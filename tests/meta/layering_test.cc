@@ -67,6 +67,7 @@ scan: base base/files catalogue source
 dataset: base config catalogue formats/table
 policy: base random config dataset
 binding: base random dataset policy
+binding/nodes: base random dataset policy binding
 quality: base random policy binding
 readers: base base/files
 epoch: base config binding readers
@@ -75,9 +76,10 @@ ledger: base base/files config policy
 verify: base base/files dataset policy binding quality ledger
 staging: base
 pool/memory: base
-peers: base base/files random config catalogue source io pool/memory
-pool: base random catalogue source io dataset policy binding staging
+peers: base base/files random config catalogue source io binding/nodes
   pool/memory
+pool: base random catalogue source io dataset policy binding binding/nodes
+  staging pool/memory
 formats: base base/files config
 formats/tar: base formats
 formats/tfrecord: base base/files config formats
@@ -104,7 +106,8 @@ staging/stager: base base/files catalogue io staging pool pool/memory
   staging/pack staging/tier
 sampler/search: base
 sampler: base catalogue io dataset readers pool sampler/search
-view: base base/files config source dataset policy binding quality readers
+view: base base/files config source dataset policy binding binding/nodes
+  quality readers
   epoch ledger staging pool records/containers records/content records/epoch
   sampler
 engine: base base/files config catalogue source io scan dataset policy readers

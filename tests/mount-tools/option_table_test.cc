@@ -111,6 +111,7 @@ constexpr std::pair<const char*, const char*> kSamples[] = {
     {"brand.chunk_files", "7"},
     {"brand.chunk_layout", "physical"},
     {"brand.binding", "location"},
+    {"brand.locality", "0.25"},
     {"brand.packed", "/p"},
     {"met.mini_epochs", "16"},
     {"met.repeat", "1024"},
@@ -318,6 +319,11 @@ TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
             "brand.chunk_layout = packed: must be auto, random or physical");
   EXPECT_EQ(Set("brand.binding", "chunk"),
             "brand.binding = chunk: must be group or location");
+  for (const char* locality : {"", "-0.1", "1.1", "nan", "half"}) {
+    EXPECT_EQ(Set("brand.locality", locality),
+              absl::StrCat("brand.locality = ", locality,
+                           ": must be a number from 0 to 1"));
+  }
   for (const char* nodes : {"", "1", "/", "0/1", "2/1", "1/0", "1/65537",
                             "1/2/3", "-1/2", "a/b", " 1/2"}) {
     EXPECT_EQ(Set("nodes", nodes),

@@ -249,6 +249,28 @@ TEST(Simulate, PeersOfTheLocationBindingAskMore) {
   EXPECT_LT(requests(location), 1.5);
 }
 
+TEST(Simulate, LocalityLeavesSamplesWithTheirOwners) {
+  const auto next = [](const std::string& locality) {
+    return FiguresOf(Brand({"brand.locality=" + locality, "--classes", "1",
+                            "--nodes", "4", "memory=256MiB"}))["peers"]["next"];
+  };
+  const double source = next("0")["source"];
+  const nlohmann::json half = next("0.5");
+  EXPECT_NEAR(half["own"], 0.625, 0.02);
+  EXPECT_NEAR(half["source"], source, 0.01);
+  const nlohmann::json whole = next("1");
+  EXPECT_GT(whole["own"], 0.97);
+  EXPECT_LT(whole["byte_requests"], 0.03);
+  EXPECT_NEAR(whole["source"], source, 0.01);
+}
+
+TEST(Simulate, PeersSayWhatAskingAheadSaves) {
+  const nlohmann::json peers = FiguresOf(
+      Brand({"--classes", "1", "--nodes", "4", "memory=256MiB"}))["peers"];
+  EXPECT_NEAR(peers["one_by_one"]["name_requests"], 0.75, 0.02);
+  EXPECT_NEAR(peers["one_by_one"]["byte_requests"], 0.75, 0.02);
+}
+
 TEST(Simulate, BrandSaysWhatItReads) {
   const SimulateResult result =
       SimulateNow(Brand({"--classes", "40", "--epoch", "1"}));

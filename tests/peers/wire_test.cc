@@ -128,7 +128,9 @@ TEST(WireTest, QuestionsAboutNamesArriveAsTheyWere) {
                         .binding = ~uint64_t{0},
                         .names = {0, ~uint64_t{0}, 7},
                         .room = ~uint64_t{0},
-                        .ahead = true};
+                        .purpose = NamePurpose::kLend,
+                        .wanted = 1,
+                        .asker = "b\xfe"};
   for (const size_t count : {size_t{3}, size_t{1}, kMostAskedNames}) {
     question.names.resize(count, ~uint64_t{0});
     v1::NamesRequest message;
@@ -148,12 +150,14 @@ TEST(WireTest, QuestionsAboutNamesAreBounded) {
   none.names.clear();
   NameQuestion many = good;
   many.names.resize(kMostAskedNames + 1);
+  NameQuestion wanted = good;
+  wanted.wanted = 2;
   NameQuestion most = good;
   most.names.resize(kMostRequest - 100);  // a byte for each
   NameQuestion long_path = good;
   long_path.view = std::string(kMostEpochText + 1, 'v');
   EXPECT_EQ(CheckQuestion(good), absl::OkStatus());
-  for (const NameQuestion& bad : {none, many, most, long_path}) {
+  for (const NameQuestion& bad : {none, many, most, long_path, wanted}) {
     EXPECT_TRUE(absl::IsInvalidArgument(CheckQuestion(bad)));
     v1::NamesRequest message;
     ToMessage(bad, message);

@@ -127,7 +127,7 @@ TEST_F(SharedNamesAheadTest, AnswersThatCannotBeAreNotBelieved) {
   uint64_t lies = 0;
   nodes_.ask = [&](const SharedNames::Question& question,
                    SharedNames::Answer answer) {
-    if (!question.ahead) return answer(nodes_.AnswerTo(question));
+    if (question.purpose != NamePurpose::kAhead) return answer(nodes_.AnswerTo(question));
     ++lies;
     std::vector<uint64_t> samples(question.names.size(), 60 + lies);
     if (lies == 2) samples.clear();

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/binding/shared_names.h"
+#include "core/binding/nodes/shared_names.h"
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,6 +23,7 @@ namespace shufflefs {
 namespace {
 
 using ::testing::HasSubstr;
+using testing_support::Asked;
 using testing_support::BinderData;
 using testing_support::MakeBinderData;
 using testing_support::Node;
@@ -73,17 +74,17 @@ TEST(SharedNamesTest, OnlyTheOwnerAnswersForItsEpochOnly) {
   nodes.Begin(1);
   int answered = 0;
   for (uint64_t name = 0; name < 60; ++name) {
-    const auto here = nodes[0].names->BindForOthers(101, {name});
-    const auto there = nodes[1].names->BindForOthers(101, {name});
+    const auto here = nodes[0].names->BindForOthers(Asked(101, name));
+    const auto there = nodes[1].names->BindForOthers(Asked(101, name));
     EXPECT_NE(here.ok(), there.ok()) << "one owner";
     EXPECT_TRUE(absl::IsNotFound(here.ok() ? there.status() : here.status()));
     EXPECT_TRUE(absl::IsFailedPrecondition(
-        nodes[0].names->BindForOthers(102, {name}).status()));
+        nodes[0].names->BindForOthers(Asked(102, name)).status()));
     answered += here.ok() ? 1 : 0;
   }
   EXPECT_GT(answered, 20);
-  EXPECT_FALSE(nodes[0].names->BindForOthers(101, {60}).ok());
-  EXPECT_FALSE(nodes[0].names->BindForOthers(101, {~uint64_t{0}}).ok());
+  EXPECT_FALSE(nodes[0].names->BindForOthers(Asked(101, 60)).ok());
+  EXPECT_FALSE(nodes[0].names->BindForOthers(Asked(101, ~uint64_t{0})).ok());
 }
 
 // The owner is behind, and answers for its epoch when the asker has left it.
@@ -194,7 +195,7 @@ TEST(SharedNamesTest, WithoutAgreementNamesShowTheirOwn) {
   nodes[0].names->BeginEpoch(Seed(3), Epoch(0), NameSharing(), {});
   EXPECT_FALSE(nodes[0].names->HolderOf(SampleId(1)));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      nodes[0].names->BindForOthers(0, {1}).status()));
+      nodes[0].names->BindForOthers(Asked(0, 1)).status()));
   for (uint64_t name = 0; name < 20; ++name) {
     EXPECT_EQ(nodes[0].names->Bind(SampleId(name)), SampleId(name));
   }

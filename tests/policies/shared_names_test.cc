@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several nodes bind the names of one view together: what holds if all answer.
-#include "core/binding/shared_names.h"
+#include "core/binding/nodes/shared_names.h"
 
 #include <algorithm>
 #include <atomic>
@@ -39,26 +39,36 @@ std::unique_ptr<BinderData> RandomData(Rng& rng) {
                         rng.Bounded(2) == 0);
 }
 
-class SharedNamesOfBinding : public ::testing::TestWithParam<Binding> {};
+struct Shown {
+  const char* name;
+  Binding binding;
+  double locality;
+};
 
-INSTANTIATE_TEST_SUITE_P(Brand, SharedNamesOfBinding,
-                         ::testing::Values(Binding::kGroup, Binding::kLocation),
-                         [](const auto& info) {
-                           return info.param == Binding::kGroup ? "group"
-                                                                : "location";
-                         });
+class SharedNamesOfBinding : public ::testing::TestWithParam<Shown> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Brand, SharedNamesOfBinding,
+    ::testing::Values(Shown{"group", Binding::kGroup, 0},
+                      Shown{"location", Binding::kLocation, 0},
+                      Shown{"group_half_local", Binding::kGroup, 0.5},
+                      Shown{"group_local", Binding::kGroup, 1},
+                      Shown{"location_local", Binding::kLocation, 1}),
+    [](const auto& info) { return info.param.name; });
 
 // Whoever asks, in whatever order, and however often: over all nodes names and
 // samples are one to one, within groups, in each epoch, and what is carried
 // keeps its sample.
 TEST_P(SharedNamesOfBinding, OverAllNodesEachSampleComesOnce) {
   const uint64_t seed = 11;
-  for (uint64_t round = 0; round < 60; ++round) {
+  const bool keeps = GetParam().locality == 0;  // what is passed is not kept
+  for (uint64_t round = 0; round < (keeps ? 60u : 20u); ++round) {
     SCOPED_TRACE(absl::StrCat("seed ", seed, " round ", round));
     Rng rng(RandomKey(seed + round));
     const auto data = RandomData(rng);
     const uint64_t count = data->grouping.sample_count();
-    Nodes nodes(*data, static_cast<uint32_t>(1 + rng.Bounded(7)), GetParam());
+    Nodes nodes(*data, static_cast<uint32_t>(1 + rng.Bounded(7)),
+                GetParam().binding, GetParam().locality);
     std::vector<CarriedPair> known;
     for (uint64_t s = 0; s < count; ++s) {  // as after names showed themselves
       if (rng.Bounded(20) == 0) known.push_back({s, s});
@@ -90,12 +100,15 @@ TEST_P(SharedNamesOfBinding, OverAllNodesEachSampleComesOnce) {
       std::erase_if(known, [&](const CarriedPair&) { return rng.Bounded(2); });
       kept.clear();
       carried.clear();
-      for (const CarriedPair& pair : known) carried[pair.name] = pair.sample;
       std::set<uint64_t> first;
-      for (const CarriedPair& pair : known) first.insert(pair.name);
+      for (const CarriedPair& pair : known) {
+        carried[pair.name] = pair.sample;
+        first.insert(pair.name);
+      }
       for (uint64_t name = 0; name < count; ++name) {
         // Others that the first epoch knew stay known, or are not kept.
-        if (epoch > 1 && rng.Bounded(10) == 0 && first.count(name) == 0) {
+        if (keeps && epoch > 1 && rng.Bounded(10) == 0 &&
+            first.count(name) == 0) {
           kept.push_back(name);
           carried[name] = shown[name];
         }
@@ -104,8 +117,7 @@ TEST_P(SharedNamesOfBinding, OverAllNodesEachSampleComesOnce) {
     }
     for (uint32_t i = 0; i < nodes.size(); ++i) {
       EXPECT_EQ(nodes[i].names->Warning(), "");
-      EXPECT_EQ(nodes[i].pool->shares_taken(), 2)
-          << "none at first, then its own: memory was dropped";
+      EXPECT_EQ(nodes[i].pool->shares_taken(), 2) << "memory was dropped";
     }
   }
 }

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/binding/shared_names.h"
+#include "core/binding/nodes/shared_names.h"
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -177,6 +177,11 @@ class FakePool : public BrandNames {
   int shares_taken_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
+// What a node asks whose reader waits for one name.
+inline SharedNames::Question Asked(uint64_t binding, uint64_t name) {
+  return {.owner = "", .binding = binding, .names = {name}, .asker = ""};
+}
+
 struct Node {
   std::string name;
   std::shared_ptr<FakePool> pool;
@@ -186,8 +191,8 @@ struct Node {
 class Nodes {
  public:
   Nodes(const BinderData& data, uint32_t count,
-        Binding binding = Binding::kGroup)
-      : data_(data), binding_(binding) {
+        Binding binding = Binding::kGroup, double locality = 0)
+      : data_(data), binding_(binding), locality_(locality) {
     for (uint32_t i = 0; i < count; ++i) Add();
   }
 
@@ -206,6 +211,7 @@ class Nodes {
     parts.grouping = &data_.grouping;
     parts.dataset_key = data_.input.dataset_key;
     parts.own = node.pool;
+    parts.locality = locality_;
     parts.ask = [this](const SharedNames::Question& question,
                        std::chrono::milliseconds /*within*/,
                        SharedNames::Answer answer) {
@@ -220,8 +226,7 @@ class Nodes {
       const SharedNames::Question& question) {
     for (const auto& node : nodes_) {
       if (node->name != question.owner || node->name == down) continue;
-      return node->names->BindForOthers(question.binding, question.names,
-                                        question.ahead);
+      return node->names->BindForOthers(question);
     }
     return absl::UnavailableError("nobody answers");
   }
@@ -278,6 +283,7 @@ class Nodes {
  private:
   const BinderData& data_;
   const Binding binding_;
+  const double locality_;
   std::vector<std::unique_ptr<Node>> nodes_;
 };
 

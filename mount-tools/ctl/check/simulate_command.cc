@@ -304,7 +304,9 @@ PoolOptions SimulateCommand::OptionsFor(const Request& request,
   const PoolFacet* const chunks = data.policy().pool();
   simulated.chunk_files = chunks != nullptr ? chunks->chunk_files : 1;
   simulated.seed = request.config.seed;
-  simulated.binding = BrandOptions::Of(request.config.policy_options).binding;
+  const BrandOptions brand = BrandOptions::Of(request.config.policy_options);
+  simulated.binding = brand.binding;
+  simulated.locality = brand.locality;
   return simulated;
 }
 

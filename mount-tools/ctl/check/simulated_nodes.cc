@@ -104,13 +104,19 @@ absl::StatusOr<SimulatedPeers> SimulatePeers(const PoolData& data,
   found.names_ahead =
       std::min(kMostNamesAhead, Peers::NamesAheadIn(memory.room, mean));
   found.how = input.how;
-  PeersSimulation simulation(input.binder, {.nodes = nodes,
-                                            .names_ahead = found.names_ahead,
-                                            .room_bytes = memory.room,
-                                            .binding = simulated.binding});
+  PeersSimulation::Options options{.nodes = nodes,
+                                   .names_ahead = found.names_ahead,
+                                   .room_bytes = memory.room,
+                                   .binding = simulated.binding,
+                                   .locality = simulated.locality};
+  const Epoch after(epoch.value() + 1);
+  PeersSimulation simulation(input.binder, options);
   found.first = PerSample(simulation.Run(simulated.seed, epoch), input.binder);
-  found.next = PerSample(
-      simulation.Run(simulated.seed, Epoch(epoch.value() + 1)), input.binder);
+  found.next = PerSample(simulation.Run(simulated.seed, after), input.binder);
+  options.names_ahead = options.room_bytes = 0;
+  PeersSimulation alone(input.binder, options);
+  alone.Run(simulated.seed, epoch);
+  found.alone = PerSample(alone.Run(simulated.seed, after), input.binder);
   return found;
 }
 
@@ -122,20 +128,25 @@ std::string SimulatedPeersText(const SimulatedPeers& found) {
                    " of memory each, ", HumanBytes(found.room_bytes),
                    " of it for samples that come with names; ", found.how, "; ",
                    found.names_ahead, " names are asked for ahead\n\n");
-  const auto row = [&text](absl::string_view title, double one, double two) {
-    absl::StrAppendFormat(&text, "  %-44s%14.3f%14.3f\n", title, one, two);
+  const auto row = [&](absl::string_view title, const auto& value) {
+    absl::StrAppendFormat(&text, "  %-38s%13.3f%13.3f%13.3f\n", title,
+                          value(first), value(next), value(found.alone));
   };
-  absl::StrAppendFormat(&text, "  %-44s%14s%14s\n", "with the key peers",
-                        "first epoch", "next epoch");
-  row("read from the source, datasets", first.source, next.source);
+  using Epoch = SimulatedPeers::Epoch;
+  absl::StrAppendFormat(&text, "  %-38s%13s%13s%13s\n", "with the key peers",
+                        "first epoch", "next epoch", "one by one");
+  row("read from the source, datasets",
+      [](const Epoch& e) { return e.source; });
   row("requests of other nodes, a sample",
-      first.name_requests + first.byte_requests,
-      next.name_requests + next.byte_requests);
-  row("  about names", first.name_requests, next.name_requests);
-  row("  for bytes", first.byte_requests, next.byte_requests);
-  row("share of samples shown by their owner", first.own, next.own);
+      [](const Epoch& e) { return e.name_requests + e.byte_requests; });
+  row("  about names", [](const Epoch& e) { return e.name_requests; });
+  row("  for bytes", [](const Epoch& e) { return e.byte_requests; });
+  row("share of samples shown by their owner",
+      [](const Epoch& e) { return e.own; });
   return absl::StrCat(
       text,
+      "  One by one: the next epoch, if each name is asked for by itself and "
+      "no file comes\n  with an answer.\n",
       absl::StrFormat("  By chance, an owner shows %.3f.\n", 1.0 / found.nodes),
       "  Here nodes read in step and know what they read next from the first "
       "name on, and\n  what a node fetches is there at once. A real job needs "
@@ -152,7 +163,8 @@ nlohmann::ordered_json SimulatedPeersJson(const SimulatedPeers& found) {
   return {{"room", found.room_bytes},
           {"names_ahead", found.names_ahead},
           {"first", json_of(found.first)},
-          {"next", json_of(found.next)}};
+          {"next", json_of(found.next)},
+          {"one_by_one", json_of(found.alone)}};
 }
 
 absl::StatusOr<SimulatedNodes> SimulateNodes(const PoolData& data,

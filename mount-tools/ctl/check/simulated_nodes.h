@@ -32,6 +32,7 @@ struct SimulatedPeers {
   std::string how;  // how chunks were composed
   Epoch first;      // begins with empty memory
   Epoch next;
+  Epoch alone;  // as next, if each name is asked for by itself
 };
 
 // As SimulateNodes.

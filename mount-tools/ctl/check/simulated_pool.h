@@ -38,6 +38,7 @@ struct PoolOptions {
   Seed seed{0};
   // Of nodes that share names.
   BrandOptions::Binding binding = BrandOptions::Binding::kGroup;
+  double locality = 0;  // over several nodes
   // For the location binding, instead of the full one.
   absl::optional<LocationBinder::Refill> refill;
 };

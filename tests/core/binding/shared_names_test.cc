@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long lookups wait for the nodes that own their names.
-#include "core/binding/shared_names.h"
+#include "core/binding/nodes/shared_names.h"
 
 #include <atomic>
 #include <chrono>

@@ -108,7 +108,8 @@ class RestartedSharingTest : public ::testing::Test {
     const uint64_t binding = view_->grouped()->GroupState().binding;
     for (uint64_t i = 0; i < kSharedNames; ++i) {
       const uint64_t name = from_the_end ? kSharedNames - 1 - i : i;
-      const auto sample = view_->BindForOthers(binding, {name}, false);
+      const auto sample = view_->BindForOthers(
+          {.owner = "", .binding = binding, .names = {name}, .asker = ""});
       if (sample.ok()) heard.push_back({name, sample->front()});
     }
     return heard;

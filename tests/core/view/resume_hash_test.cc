@@ -78,6 +78,8 @@ TEST(OptionsHashTest, EveryKeyThatBindsChangesIt) {
         config.policy_options.Set(option.key, option.words.back());
       } else if (option.kind == PolicyOption::Kind::kPath) {
         config.policy_options.Set(option.key, "/path");
+      } else if (option.kind == PolicyOption::Kind::kFraction) {
+        config.policy_options.Set(option.key, "0.5");
       } else if (option.kind != PolicyOption::Kind::kText &&
                  option.kind != PolicyOption::Kind::kNumbers) {
         config.policy_options.Set(option.key, option.max);
@@ -87,7 +89,7 @@ TEST(OptionsHashTest, EveryKeyThatBindsChangesIt) {
       binding += option.binds ? 1 : 0;
     }
   }
-  EXPECT_EQ(binding, 16);
+  EXPECT_EQ(binding, 17);
 }
 
 // A key that came later: epochs that began before it was there resume.

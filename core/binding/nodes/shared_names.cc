@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/binding/shared_names.h"
+#include "core/binding/nodes/shared_names.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,8 +13,8 @@ namespace {
 // Before an owner that shows another binding is asked again.
 constexpr std::chrono::milliseconds kRetry{5};
 constexpr std::chrono::milliseconds kLook{100};
-// How often an owner that has shown another epoch for long is asked again.
-constexpr std::chrono::milliseconds kAskAgain{1000};
+// Before a node that looks for a free sample is asked again.
+constexpr std::chrono::milliseconds kSoon{1};
 
 }  // namespace
 
@@ -25,20 +24,17 @@ SharedNames::SharedNames(Parts parts)
   parts_.own->TakeShare({});  // until the nodes have agreed
 }
 
-SampleId SharedNames::PartnerOf(const Share& share, SampleId name) {
-  return SampleId(share.known.Shown(name.value(), [&](uint64_t n) {
+SharedName SharedNames::Named(const Share& share, SampleId name) {
+  const SampleId partner(share.known.Shown(name.value(), [&](uint64_t n) {
     return share.nodes->PartnerOf(SampleId(n)).value();
   }));
+  return {name, partner, share.nodes->OwnerOf(partner)};
 }
 
 SampleId SharedNames::NameOfPartner(const Share& share, SampleId partner) {
   return SampleId(share.known.NameOf(partner.value(), [&](uint64_t s) {
     return share.nodes->NameOf(SampleId(s)).value();
   }));
-}
-
-uint32_t SharedNames::OwnerOfName(const Share& share, SampleId name) {
-  return share.nodes->OwnerOf(PartnerOf(share, name));
 }
 
 std::shared_ptr<const SharedNames::Share> SharedNames::MakeShare(
@@ -55,15 +51,33 @@ std::shared_ptr<const SharedNames::Share> SharedNames::MakeShare(
       std::find(members.begin(), members.end(), sharing.self) -
       members.begin());
   share->binding = sharing.binding;
-  const std::shared_ptr<const Share> before = share_.Get();
-  share->nodes =
-      before != nullptr && before->members.size() == members.size()
-          ? before->nodes
-          : std::make_shared<const NodeShares>(
-                *parts_.grouping, parts_.own->chunks(), parts_.dataset_key,
-                static_cast<uint32_t>(members.size()));
   share->known = *std::move(known);
+  const std::shared_ptr<const Share> before = share_.Get();
+  if (before != nullptr && before->members.size() == members.size()) {
+    share->nodes = before->nodes;
+    if (before->self == share->self) share->own_counts = before->own_counts;
+  } else {
+    share->nodes = std::make_shared<const NodeShares>(
+        *parts_.grouping, parts_.own->chunks(), parts_.dataset_key,
+        static_cast<uint32_t>(members.size()));
+  }
+  if (parts_.locality > 0 && share->own_counts == nullptr) {
+    share->own_counts = std::make_shared<const std::vector<uint32_t>>(
+        share->nodes->CountsOf(share->self));
+  }
   return share;
+}
+
+PassedNames SharedNames::NewPassedNames(const Share& share) const {
+  return PassedNames({.grouping = parts_.grouping,
+                      .nodes = share.nodes,
+                      .own_counts = share.own_counts,
+                      .self = share.self,
+                      .binding = share.binding,
+                      .locality = parts_.locality,
+                      .is_bound = [own = parts_.own](SampleId place) {
+                        return own->Bound(place).has_value();
+                      }});
 }
 
 void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
@@ -75,22 +89,15 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
   name_of_.clear();
   asking_.clear();
   ahead_.clear();
-  apart_.clear();
+  silent_.BeginEpoch();
   waits_since_.reset();
   bound_ = false;
   resumed_ = share == nullptr && !bound.empty();
-  std::vector<CarriedPair> own;
-  for (const CarriedPair& pair : bound) {
-    // Else the pool would have more names than samples, or fewer.
-    if (share != nullptr &&
-        share->nodes->OwnerOf(SampleId(pair.sample)) == share->self &&
-        OwnerOfName(*share, SampleId(pair.name)) == share->self) {
-      own.push_back(
-          {PartnerOf(*share, SampleId(pair.name)).value(), pair.sample});
-    } else {
-      Remember(pair);
-    }
-  }
+  loans_.BeginEpoch();
+  ask_now_.clear();
+  guessed_.clear();
+  passed_ = share == nullptr ? PassedNames() : NewPassedNames(*share);
+  const std::vector<CarriedPair> own = TakeBound(share.get(), bound);
   // First: what the pool fetches is of its own.
   share_.Set(share);
   if (share != nullptr) {
@@ -99,6 +106,31 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
     parts_.own->BeginEpoch(seed, epoch, own);
   }
   changed_.SignalAll();
+}
+
+std::vector<CarriedPair> SharedNames::TakeBound(
+    const Share* share, absl::Span<const CarriedPair> bound) {
+  std::vector<CarriedPair> own;
+  for (const bool passed : {false, true}) {  // the last take what is left
+    for (const CarriedPair& pair : bound) {
+      const SharedName name =
+          share == nullptr ? SharedName{SampleId(pair.name), SampleId(0), 0}
+                           : Named(*share, SampleId(pair.name));
+      if ((share == nullptr || name.owner != share->self) != passed) continue;
+      const bool is_own =
+          share != nullptr &&
+          share->nodes->OwnerOf(SampleId(pair.sample)) == share->self;
+      // Else the pool would have more names than samples, or fewer.
+      const absl::optional<SampleId> place =
+          is_own ? passed_.Adopt(name) : absl::nullopt;
+      if (place) {
+        own.push_back({place->value(), pair.sample});
+      } else {
+        Remember(pair);
+      }
+    }
+  }
+  return own;
 }
 
 void SharedNames::TakeShareOf(const Share& share) {
@@ -139,7 +171,7 @@ SampleId SharedNames::Bind(SampleId name) {
   if (parts_.waits) parts_.waits();
   bool asked = false;
   for (;;) {
-    std::shared_ptr<const Share> share;
+    Question question;
     uint64_t generation = 0;
     {
       MutexLock lock(mu_);
@@ -147,26 +179,28 @@ SampleId SharedNames::Bind(SampleId name) {
         bound_ = true;
         return *sample;
       }
-      share = share_.Get();
+      const std::shared_ptr<const Share> share = share_.Get();
       const auto asking = asking_.find(name.value());
       if (asking != asking_.end()) asking->second = true;
       const bool waits = share == nullptr || asking != asking_.end();
-      if (!waits && IsApart(share->members[OwnerOfName(*share, name)])) {
-        return ShowOwn(name);
+      if (!waits) {
+        const uint32_t binder = passed_.BinderOf(Named(*share, name));
+        const bool is_alone =
+            binder == share->self && share->members.size() == 1;
+        if (is_alone || silent_.IsApartFor(share->members[binder], kToRejoin))
+          return ShowOwn(name);
       }
-      if (waits || asked) {
+      if (waits || (asked && ask_now_.erase(name.value()) == 0)) {
         asked = false;
-        WaitAWhile();
+        WaitAWhile(name);
         continue;  // the epoch may be another one now
       }
+      question = QuestionFor(*share, Named(*share, name));
       asking_[name.value()] = true;
       generation = generation_;
     }
     asked = true;
-    Send({.owner = share->members[OwnerOfName(*share, name)],
-          .binding = share->binding,
-          .names = {name.value()}},
-         generation);
+    Send(std::move(question), generation);
   }
 }
 
@@ -192,112 +226,18 @@ absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
     Remember({name.value(), name.value()});
     return name;
   }
-  const SampleId partner = PartnerOf(*share, name);
-  if (share->nodes->OwnerOf(partner) != share->self) return absl::nullopt;
-  if (!parts_.own->Bound(partner)) ++shown_;
-  return parts_.own->Bind(partner);
+  const SharedName named = Named(*share, name);
+  if (passed_.BinderOf(named) != share->self) return absl::nullopt;
+  const absl::optional<SampleId> place = passed_.TakePlace(named);
+  if (!place) return absl::nullopt;
+  if (!parts_.own->Bound(*place)) ++shown_;
+  return parts_.own->Bind(*place);
 }
 
-bool SharedNames::IsApart(const std::string& owner) {
-  const auto found = apart_.find(owner);
-  const Clock::time_point now = Clock::now();
-  if (found == apart_.end() || now - found->second.since < kToRejoin) {
-    return false;
-  }
-  if (now - found->second.asked_again < kAskAgain) return true;
-  found->second.asked_again = now;  // by this name
-  return false;
-}
-
-void SharedNames::WaitAWhile() {
+void SharedNames::WaitAWhile(SampleId name) {
   // Without an agreement, its end is signalled.
-  changed_.WaitFor(mu_, share_.Get() != nullptr ? kRetry : kLook);
-}
-
-void SharedNames::Send(Question question, uint64_t generation) {
-  parts_.ask(question, kWithin,
-             [weak = weak_from_this(), question, sent = Clock::now(),
-              generation](absl::StatusOr<std::vector<uint64_t>> samples) {
-               if (const auto self = weak.lock()) {
-                 self->Answered(question, sent, generation, samples);
-               }
-             });
-}
-
-void SharedNames::AskAhead(const std::vector<SampleId>& names) {
-  std::map<uint32_t, Question> questions;  // by owner, in a fixed order
-  uint64_t generation = 0;
-  {
-    MutexLock lock(mu_);
-    const std::shared_ptr<const Share> share = share_.Get();
-    if (share == nullptr) return;
-    generation = generation_;
-    for (const SampleId name : names) {
-      const uint32_t owner = OwnerOfName(*share, name);
-      const std::string& member = share->members[owner];
-      if (owner == share->self || sample_of_.contains(name.value()) ||
-          away_since_.contains(member) || apart_.contains(member) ||
-          !asking_.try_emplace(name.value(), false).second) {
-        continue;
-      }
-      Question& question = questions[owner];
-      question.owner = member;
-      question.binding = share->binding;
-      question.ahead = true;
-      question.names.push_back(name.value());
-    }
-  }
-  for (auto& [owner, question] : questions) {
-    Send(std::move(question), generation);
-  }
-}
-
-void SharedNames::Answered(
-    const Question& question, Clock::time_point sent, uint64_t generation,
-    const absl::StatusOr<std::vector<uint64_t>>& samples) {
-  MutexLock lock(mu_);
-  const bool is_there =
-      samples.ok() || absl::IsFailedPrecondition(samples.status());
-  const Clock::time_point since =
-      away_since_.emplace(question.owner, sent).first->second;
-  if (is_there) away_since_.erase(question.owner);
-  if (generation != generation_) return;
-  if (samples.ok()) {
-    apart_.erase(question.owner);
-  } else if (is_there) {
-    apart_.emplace(question.owner, Apart{sent, sent});
-  }
-  changed_.SignalAll();
-  const bool is_away = !is_there && Clock::now() - since >= kWithin;
-  const bool complete =
-      samples.ok() && samples->size() == question.names.size();
-  for (size_t i = 0; i < question.names.size(); ++i) {
-    const uint64_t name = question.names[i];
-    const auto asking = asking_.find(name);
-    const bool waits = asking != asking_.end() && asking->second;
-    asking_.erase(name);
-    if (sample_of_.contains(name)) continue;
-    if (complete && TakeAnswer(name, (*samples)[i])) {
-      if (question.ahead) {
-        ahead_.insert(name);
-      } else {
-        ++shown_;
-      }
-    } else if (waits && (is_away || (samples.ok() && !question.ahead))) {
-      ShowOwn(SampleId(name));
-    }  // else whoever waits asks again
-  }
-}
-
-bool SharedNames::TakeAnswer(uint64_t name, uint64_t sample) {
-  const Grouping& grouping = *parts_.grouping;
-  if (sample >= grouping.sample_count() ||
-      grouping.group_of(SampleId(sample)) !=
-          grouping.group_of(SampleId(name))) {
-    return false;
-  }
-  Remember({name, sample});
-  return true;
+  const auto retry = loans_.IsLookedFor(name.value()) ? kSoon : kRetry;
+  changed_.WaitFor(mu_, share_.Get() != nullptr ? retry : kLook);
 }
 
 SampleId SharedNames::ShowOwn(SampleId name) {
@@ -306,6 +246,7 @@ SampleId SharedNames::ShowOwn(SampleId name) {
         "peers: the owner of a name does not answer, so the name shows its own "
         "sample; samples may come twice, and others may be missing");
   }
+  guessed_.insert(name.value());
   Remember({name.value(), name.value()});
   return name;
 }
@@ -329,43 +270,26 @@ std::vector<CarriedPair> SharedNames::KnownOf(const std::string& member) const {
   std::vector<CarriedPair> pairs;
   const std::shared_ptr<const Share> share = share_.Get();
   if (share == nullptr) return pairs;
+  const auto concerns = [&](uint32_t owner) {
+    return owner < share->members.size() && share->members[owner] == member;
+  };
   for (const auto& [name, sample] : sample_of_) {
-    const uint32_t owner = OwnerOfName(*share, SampleId(name));
+    const uint32_t owner = Named(*share, SampleId(name)).owner;
+    const uint32_t holder = share->nodes->OwnerOf(SampleId(sample));
     // Not what it shows because the owner did not answer.
-    if (share->members[owner] == member &&
-        share->nodes->OwnerOf(SampleId(sample)) == owner) {
+    const bool passed = passed_.active() && !guessed_.contains(name);
+    if ((concerns(owner) && owner == holder) ||
+        (passed && (concerns(owner) || concerns(holder)))) {
       pairs.push_back({name, sample});
     }
   }
+  // Those that it passed to this node. It must not bind them.
+  passed_.ForEachPlace([&](SampleId name, SampleId place) {
+    if (concerns(Named(*share, name).owner)) {
+      pairs.push_back({name.value(), parts_.own->Bind(place).value()});
+    }
+  });
   return pairs;
-}
-
-absl::StatusOr<std::vector<uint64_t>> SharedNames::BindForOthers(
-    uint64_t binding, const std::vector<uint64_t>& names, bool ahead) {
-  MutexLock lock(mu_);
-  const std::shared_ptr<const Share> share = share_.Get();
-  if (share == nullptr || share->binding != binding) {
-    return absl::FailedPreconditionError("another binding");
-  }
-  std::vector<uint64_t> samples;
-  for (const uint64_t name : names) {
-    if (name >= parts_.grouping->sample_count() ||
-        OwnerOfName(*share, SampleId(name)) != share->self) {
-      return absl::NotFoundError("not one of the names of this node");
-    }
-    const SampleId partner = PartnerOf(*share, SampleId(name));
-    const auto known = sample_of_.find(name);
-    if (known != sample_of_.end()) {
-      samples.push_back(known->second);
-    } else if (ahead && !parts_.own->IsReady(partner)) {
-      samples.push_back(kNotYet);
-      continue;
-    } else {
-      samples.push_back(parts_.own->Bind(partner).value());
-    }
-    bound_ = true;
-  }
-  return samples;
 }
 
 absl::optional<SharedNames::Holder> SharedNames::HolderOf(
@@ -382,9 +306,10 @@ absl::optional<SampleId> SharedNames::Bound(SampleId name) const {
   if (known != sample_of_.end()) return SampleId(known->second);
   const std::shared_ptr<const Share> share = share_.Get();
   if (share == nullptr) return absl::nullopt;
-  const SampleId partner = PartnerOf(*share, name);
-  if (share->nodes->OwnerOf(partner) != share->self) return absl::nullopt;
-  return parts_.own->Bound(partner);
+  const SharedName named = Named(*share, name);
+  if (passed_.BinderOf(named) != share->self) return absl::nullopt;
+  const absl::optional<SampleId> place = passed_.PlaceOf(named);
+  return place ? parts_.own->Bound(*place) : absl::nullopt;
 }
 
 absl::optional<SampleId> SharedNames::NameOf(SampleId sample) const {
@@ -395,9 +320,10 @@ absl::optional<SampleId> SharedNames::NameOf(SampleId sample) const {
   if (share == nullptr || share->nodes->OwnerOf(sample) != share->self) {
     return absl::nullopt;
   }
-  const absl::optional<SampleId> partner = parts_.own->NameOf(sample);
-  if (!partner) return absl::nullopt;
-  return NameOfPartner(*share, *partner);
+  const absl::optional<SampleId> place = parts_.own->NameOf(sample);
+  if (!place) return absl::nullopt;
+  const absl::optional<SampleId> passed = passed_.NameAt(*place);
+  return passed ? *passed : NameOfPartner(*share, *place);
 }
 
 std::string SharedNames::Warning() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/binding/node_shares.h"
+#include "core/binding/nodes/node_shares.h"
 
 #include <algorithm>
 
@@ -33,6 +33,14 @@ SampleId NodeShares::NameOf(SampleId partner) const {
 uint64_t NodeShares::CountOf(uint32_t node) const {
   return static_cast<uint64_t>(
       std::count(owner_.begin(), owner_.end(), static_cast<uint16_t>(node)));
+}
+
+std::vector<uint32_t> NodeShares::CountsOf(uint32_t node) const {
+  std::vector<uint32_t> counts(grouping_.group_count());
+  for (uint64_t s = 0; s < owner_.size(); ++s) {
+    if (owner_[s] == node) ++counts[grouping_.group_of(SampleId(s)).value()];
+  }
+  return counts;
 }
 
 uint64_t HashOfChunks(const NodeShares::Chunks& chunks) {

@@ -14,8 +14,8 @@
 //     i-th name has the owner of the pi(i)-th sample, its partner.
 // Owners do not depend on the epoch: a node keeps in memory what it owns. What
 // a name shows, and which node asks for it, is new in each epoch.
-#ifndef SHUFFLEFS_CORE_BINDING_NODE_SHARES_H_
-#define SHUFFLEFS_CORE_BINDING_NODE_SHARES_H_
+#ifndef SHUFFLEFS_CORE_BINDING_NODES_NODE_SHARES_H_
+#define SHUFFLEFS_CORE_BINDING_NODES_NODE_SHARES_H_
 
 #include <cstdint>
 #include <vector>
@@ -46,6 +46,8 @@ class NodeShares {
   SampleId NameOf(SampleId partner) const;
   // The number of samples that a node owns; as many names.
   uint64_t CountOf(uint32_t node) const;
+  // The same by group.
+  std::vector<uint32_t> CountsOf(uint32_t node) const;
 
  private:
   const Grouping::Group& GroupOf(SampleId id) const {
@@ -66,4 +68,4 @@ uint64_t HashOfChunks(const NodeShares::Chunks& chunks);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_BINDING_NODE_SHARES_H_
+#endif  // SHUFFLEFS_CORE_BINDING_NODES_NODE_SHARES_H_

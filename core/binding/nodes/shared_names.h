@@ -8,13 +8,18 @@
 // whoever asks, and however often, a name shows one sample on all nodes. It
 // does not matter which node asks for which name, nor how fast the nodes are.
 //
+// With `locality`, a node asks the owner to pass it the name, and then binds it
+// to a sample of its own, so that no file travels (PassedNames). The owner
+// remembers to whom it passed a name. It still decides: whoever else asks is
+// sent to that node.
+//
 // An owner that does not answer costs no reader an error: after a while its
 // names show their own samples. These may come twice, so they are counted.
 //
 // Until the nodes have agreed who they are, names show their own samples. A
 // lookup waits for that, but only for the first seconds.
-#ifndef SHUFFLEFS_CORE_BINDING_SHARED_NAMES_H_
-#define SHUFFLEFS_CORE_BINDING_SHARED_NAMES_H_
+#ifndef SHUFFLEFS_CORE_BINDING_NODES_SHARED_NAMES_H_
+#define SHUFFLEFS_CORE_BINDING_NODES_SHARED_NAMES_H_
 
 #include <atomic>
 #include <chrono>
@@ -34,7 +39,11 @@
 #include "core/base/published.h"
 #include "core/base/types.h"
 #include "core/binding/bound_names.h"
-#include "core/binding/node_shares.h"
+#include "core/binding/nodes/loans.h"
+#include "core/binding/nodes/name_purpose.h"
+#include "core/binding/nodes/node_shares.h"
+#include "core/binding/nodes/passed_names.h"
+#include "core/binding/nodes/silent_nodes.h"
 #include "core/dataset/grouping.h"
 #include "core/policy/carried.h"
 
@@ -87,14 +96,18 @@ class SharedNames : public BoundNames,
   static constexpr std::chrono::milliseconds kToRejoin{10000};
 
   struct Question {
-    std::string owner;
+    std::string owner;  // the node that is asked
     uint64_t binding = 0;
     std::vector<uint64_t> names;
-    // Nobody waits for them yet. The owner binds only what it has in memory,
-    // and answers kNotYet for the others.
-    bool ahead = false;
+    NamePurpose purpose = NamePurpose::kBind;
+    // The first `wanted` names may be passed to the node `asker`.
+    uint32_t wanted = 0;
+    std::string asker;
   };
-  static constexpr uint64_t kNotYet = ~uint64_t{0};  // instead of a sample
+  // What may be answered instead of a sample: the name cannot be bound now, or
+  // the n-th member of the epoch binds it (kBoundBy + n).
+  static constexpr uint64_t kNotYet = ~uint64_t{0};
+  static constexpr uint64_t kBoundBy = uint64_t{1} << 63;
   using Answer = std::function<void(absl::StatusOr<std::vector<uint64_t>>)>;
   // Asks a node for its names, without blocking. `answer` is called exactly
   // once, by any thread. FailedPrecondition: the node shows another binding,
@@ -108,6 +121,8 @@ class SharedNames : public BoundNames,
     uint64_t dataset_key = 0;
     std::shared_ptr<OwnedNames> own;
     Ask ask;  // outlives this
+    // 0 to 1: of how many names of others this node asks to be passed them.
+    double locality = 0;
     // An epoch began, of which nodes are asked with `binding`. Called with a
     // lock held; must not block or call back. May be empty.
     std::function<void(uint64_t binding)> begins;
@@ -130,11 +145,9 @@ class SharedNames : public BoundNames,
   std::vector<CarriedPair> KnownPairs() const;
   // Those of names that `member` owns, as far as it was asked for them.
   std::vector<CarriedPair> KnownOf(const std::string& member) const;
-  // The samples of names that another node asks for; `ahead` as in Question.
-  // FailedPrecondition if this node shows another binding; NotFound if it does
-  // not own one of them.
-  absl::StatusOr<std::vector<uint64_t>> BindForOthers(
-      uint64_t binding, const std::vector<uint64_t>& names, bool ahead = false);
+  // What another node asks this one. FailedPrecondition if this node shows
+  // another binding; NotFound if it is not asked for a name of its own.
+  absl::StatusOr<std::vector<uint64_t>> BindForOthers(const Question& question);
   // This node will probably look these names up soon, in this order. Asks their
   // owners, each once for all of its names, and does not wait. Whoever looks
   // one up meanwhile waits for that answer.
@@ -173,33 +186,59 @@ class SharedNames : public BoundNames,
     uint64_t binding = 0;
     std::shared_ptr<const NodeShares> nodes;
     CarriedNames known;
+    // With locality: how many samples of each group this node owns.
+    std::shared_ptr<const std::vector<uint32_t>> own_counts;
   };
-  // The sample by which the own pool of the name's owner knows the name, and
-  // the reverse. Pairs that all nodes know change partners: see CarriedNames.
-  static SampleId PartnerOf(const Share& share, SampleId name);
+  // The name, its owner, and the sample by which the own pool of the owner
+  // knows it if it is not passed. Pairs that all nodes know change partners:
+  // see CarriedNames.
+  static SharedName Named(const Share& share, SampleId name);
   static SampleId NameOfPartner(const Share& share, SampleId partner);
-  static uint32_t OwnerOfName(const Share& share, SampleId name);
   std::shared_ptr<const Share> MakeShare(const NameSharing& sharing);
+  PassedNames NewPassedNames(const Share& share) const;
   // Has the own pool fetch what this node owns from now on.
   void TakeShareOf(const Share& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Those of `bound` that the own pool has from the beginning, by their places
+  // there. The others are remembered.
+  std::vector<CarriedPair> TakeBound(const Share* share,
+                                     absl::Span<const CarriedPair> bound)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The sample of the name, if that needs no other node.
   absl::optional<SampleId> BindHere(SampleId name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::optional<SampleId> BindAtOnce(SampleId name) ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns whether the owner has shown another epoch for kToRejoin, and need
-  // not be asked again now.
-  bool IsApart(const std::string& owner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The question to the node that binds the name, or else may lend a sample.
+  static Question QuestionTo(const Share& share, uint32_t member,
+                             NamePurpose purpose);
+  Question QuestionFor(const Share& share, const SharedName& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Question Loan(const Share& share, SampleId name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The answer to a question about one name. Absent: this node is not to be
+  // asked that.
+  absl::optional<uint64_t> AnswerTo(const Question& question,
+                                    const Share& share, const SharedName& name,
+                                    absl::optional<uint32_t> taker)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::optional<uint64_t> Lend(const Share& share, const SharedName& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsReady(const SharedName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits for somebody else's question, for the nodes to agree, or before the
   // owner is asked again.
-  void WaitAWhile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WaitAWhile(SampleId name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Send(Question question, uint64_t generation) ABSL_LOCKS_EXCLUDED(mu_);
   // To a question that was sent at `sent`.
   void Answered(const Question& question, Clock::time_point sent,
                 uint64_t generation,
                 const absl::StatusOr<std::vector<uint64_t>>& samples)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // What the owner says of one name. Returns whether it fits.
-  bool TakeAnswer(uint64_t name, uint64_t sample)
+  // What the node says of one name.
+  enum class Said { kSample, kElsewhere, kNotYet, kNothing };
+  Said TakeAnswer(const Question& question, uint64_t name, uint64_t answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Of an answer about one name. `is_last`: no other answer can come. Returns
+  // whether who waits for the name is to see its own sample.
+  bool GivesUp(const Question& question, uint64_t name, Said said, bool is_last)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The name shows its own sample, because nobody says which.
   SampleId ShowOwn(SampleId name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -224,15 +263,13 @@ class SharedNames : public BoundNames,
   absl::flat_hash_map<uint64_t, bool> asking_ ABSL_GUARDED_BY(mu_);
   // Names of others that are known, and that nobody here looked up yet.
   absl::flat_hash_set<uint64_t> ahead_ ABSL_GUARDED_BY(mu_);
-  // Owners that do not answer, since when.
-  absl::flat_hash_map<std::string, Clock::time_point> away_since_
-      ABSL_GUARDED_BY(mu_);
-  // The owners that show another epoch than this one, by name.
-  struct Apart {
-    Clock::time_point since;
-    Clock::time_point asked_again;  // the last time.
-  };
-  absl::flat_hash_map<std::string, Apart> apart_ ABSL_GUARDED_BY(mu_);
+  PassedNames passed_ ABSL_GUARDED_BY(mu_);
+  Loans loans_ ABSL_GUARDED_BY(mu_);
+  // Names of which it is known now which other node to ask.
+  absl::flat_hash_set<uint64_t> ask_now_ ABSL_GUARDED_BY(mu_);
+  // Names that show their own samples because nobody answered.
+  absl::flat_hash_set<uint64_t> guessed_ ABSL_GUARDED_BY(mu_);
+  SilentNodes silent_ ABSL_GUARDED_BY(mu_);
   bool bound_ ABSL_GUARDED_BY(mu_) = false;  // a name of this epoch
   // The first lookup while nothing was shared.
   absl::optional<Clock::time_point> waits_since_ ABSL_GUARDED_BY(mu_);
@@ -247,4 +284,4 @@ class SharedNames : public BoundNames,
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_CORE_BINDING_SHARED_NAMES_H_
+#endif  // SHUFFLEFS_CORE_BINDING_NODES_SHARED_NAMES_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/binding/nodes/loans.h"
+
+namespace shufflefs {
+
+void Loans::BeginEpoch() {
+  since_.clear();
+  given_up_.clear();
+}
+
+uint32_t Loans::NextLender(const std::vector<std::string>& members,
+                           uint32_t self, const SilentNodes& silent) {
+  const auto count = static_cast<uint32_t>(members.size());
+  ++asked_;
+  for (uint32_t tries = 0;; ++tries) {
+    const uint32_t lender = next_++ % count;
+    const bool is_away = tries < count && silent.IsAway(members[lender]);
+    if (lender != self && !is_away) return lender;
+  }
+}
+
+bool Loans::Refused(uint64_t name, GroupId group, bool by_lender,
+                    std::chrono::milliseconds within) {
+  const SilentNodes::Clock::time_point now = SilentNodes::Clock::now();
+  const auto since = since_.try_emplace(name, now).first->second;
+  if (now - since < within && !GaveUp(group)) return false;
+  if (by_lender) given_up_.insert(group.value());
+  return true;
+}
+
+}  // namespace shufflefs
