@@ -88,6 +88,8 @@ std::string OpensWarning(const ViewSetup& setup, bool records,
 
 std::string SwitchWarning(const ViewSetup& now, const ViewSetup& next,
                           bool returns) {
+  std::string effect = EffectWarning(next);
+  if (!effect.empty()) return effect;
   const std::string start =
       absl::StrCat("policy = ", next.policy->name(), " waits ");
   if (returns) {

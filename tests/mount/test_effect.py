@@ -64,8 +64,22 @@ def test_what_has_an_effect_or_was_not_asked_for_does_not_warn(
 # [S-3.4i] If the policy that you named has no effect, status and the log warn.
 def test_a_switch_to_a_policy_without_effect_warns(mounts, labelled):
     mount = mounts(labelled, {"policy": "native"})
-    harness.run([harness.shufflectl(), "policy", mount.path, "brand"])
-    assert "does not shuffle" in mount.view()["warnings"][0]
+    done = harness.run([harness.shufflectl(), "policy", mount.path, "brand"])
+    warning, = mount.view()["warnings"]
+    assert "does not shuffle" in warning
+    assert f"\n  warning: {warning}\n" in done.stdout
+    done = harness.run([harness.shufflectl(), "policy", mount.path, "seed=3"])
+    assert "warning" not in done.stdout  # it was there before
+
+
+def test_a_switch_without_effect_warns_before_it_comes(mounts, folder):
+    source = trees.class_folders(folder / "source")
+    mount = mounts(source, {"policy": "lirs", "substitute": "directory",
+                            "epoch.advance": "manual"})
+    trees.contents(mount.path)
+    done = harness.run([harness.shufflectl(), "policy", mount.path, "reimu"])
+    assert "from the next epoch: reimu\n  warning: policy = reimu " in done.stdout
+    assert mount.view()["policy"] == "lirs"
 
 
 def test_a_pack_that_no_mount_would_read_is_refused(labelled, folder):
