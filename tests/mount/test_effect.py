@@ -51,6 +51,31 @@ def test_containers_that_turn_out_to_be_none_warn(mounts, folder):
     assert "t.csv: " in warning
 
 
+def test_a_rule_of_records_that_matches_no_file_warns(mounts, folder):
+    source = folder / "source"
+    for name in ("a/x.npy", "b/y.csv"):
+        (source / name).parent.mkdir(parents=True)
+        (source / name).write_text("1,2\n" * 1000)
+    mount = mounts(source, {"policy": "reimu", "record.as": "*.npyy:npy"})
+    useless, rule = mount.view()["warnings"]
+    assert useless.startswith("policy = reimu changes nothing")
+    assert "Correct the patterns of record.as" in useless
+    assert rule.startswith("record.as: *.npyy:npy decides no file")
+    assert f"warning: {rule}" in mount.log()
+
+
+def test_rules_of_records_that_all_views_share_do_not_warn(mounts, folder):
+    source = folder / "source"
+    for name in ("a/x.txt", "b/y.csv"):
+        (source / name).parent.mkdir(parents=True)
+        (source / name).write_text("1,2\n" * 1000)
+    config = folder / "views.toml"
+    config.write_text('policy = "lirs"\nrecord.as = "*.csv:lines;*.txt:lines"\n'
+                      '[[view]]\npath = "a"\n[[view]]\npath = "b"\n')
+    mount = mounts(source, {}, arguments=["--config", config])
+    assert [view["warnings"] for view in mount.status()["views"]] == [[], []]
+
+
 @pytest.mark.parametrize("options", [
     {"policy": "auto"}, {"policy": "native"},
     {"policy": "lirs", "layout": "ranked"},

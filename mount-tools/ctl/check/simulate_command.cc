@@ -206,10 +206,13 @@ class SimulateCommand : public Command {
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedData> data,
                      MakeData(request, scanned));
     if (scanned && OrdersOnlyRecords(data->policy())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          words_.front(), " shuffles records, and no file of ", scanned->path,
-          " is a container; name the format, such as record.as=*.csv:lines, "
-          "or another policy"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(words_.front(), " shuffles records, and no file of ",
+                       scanned->path, " is a container; ",
+                       request.config.record.as.empty()
+                           ? "name the format, such as record.as=*.csv:lines,"
+                           : "correct the patterns of record.as,",
+                       " or name another policy"));
     }
     if (!nodes_.empty()) return RunNodes(request, *data, Epoch(epoch), context);
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,
