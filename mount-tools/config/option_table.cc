@@ -411,9 +411,12 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
         key, " = ", value, ": must be ", option->values, ", and absolute"));
   }
   const std::string nearest = NearestValue(*option, value);
+  const bool has_no_unit =
+      option->kind == ValueKind::kBytes && ParseNumber(value);
   return absl::InvalidArgumentError(absl::StrCat(
       key, " = ", value, ": must be ", option->values,
-      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+      has_no_unit ? "; a number without a unit counts bytes" : ""));
 }
 
 absl::Status SetOptionBelow(absl::string_view base, absl::string_view key,

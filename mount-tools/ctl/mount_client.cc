@@ -258,6 +258,11 @@ absl::Status MountClient::Write(absl::string_view file,
         (absl::IsNotFound(status) || absl::IsUnavailable(status))) {
       return status;
     }
+  if (error == EROFS) {
+    return WithNext(refused,
+                    "it was mounted with -o ro, so nothing can be set; mount "
+                    "it again without ro");
+  }
     return Refused(fd.status(), path);
   }
   const ssize_t written = write(fd->get(), text.data(), text.size());
