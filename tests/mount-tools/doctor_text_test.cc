@@ -211,3 +211,8 @@ TEST(ProgramOutputTest, IsWhatItPrints) {
 
 }  // namespace
 }  // namespace shufflefs
+  // A log may be larger than is good to hold.
+  const std::string end = ProgramOutput(
+      {"sh", "-c", "head -c 40000000 /dev/zero; echo end"}, long_time);
+  EXPECT_EQ(end.size(), kMostProgramOutput);
+  EXPECT_EQ(end.substr(end.size() - 4), "end\n");

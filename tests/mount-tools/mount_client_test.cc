@@ -113,6 +113,21 @@ TEST(MountClient, ReadsAndCopies) {
   EXPECT_EQ(MountClient("/", "").PathOf("status"), "/.shufflefs/status");
 }
 
+// What another user mounted may pretend to be a mount of shufflefs.
+TEST(MountClient, AStatusWithoutEndIsRefused) {
+  const TempDir dir;
+  dir.Write(".shufflefs/status", "");
+  std::filesystem::resize_file(dir.path() + "/.shufflefs/status",
+                               (uint64_t{64} << 20) + 1);
+  const absl::Status refused =
+      MountClient(dir.path(), "").Read("status").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            dir.path() +
+                "/.shufflefs/status: has more than 64MiB, so it is "
+                "none of shufflefs");
+}
+
 TEST(MountClient, NamesWhatIsMissing) {
   const TempDir dir;
   const MountClient client(dir.path(), "");
