@@ -108,10 +108,13 @@ for package in "${missing[@]}"; do
   fi
 done
 # The package of etcd enables and starts a service.
-etcd=no
 if [[ " ${missing[*]} " == *" etcd-server "* && -d /run/systemd/system ]]; then
-  etcd=yes
+  # Also if apt fails, or somebody interrupts it.
+  trap 'as_root systemctl unmask --runtime --quiet etcd.service' EXIT
   as_root systemctl mask --runtime --quiet etcd.service
+  etcd=yes
+else
+  etcd=no
 fi
 install=(apt-get install -q -y --no-install-recommends "${missing[@]}")
 # Lists that are present may be too old to fetch from.
@@ -121,5 +124,6 @@ as_root "${install[@]}" </dev/null || {
 }
 if [ "$etcd" = yes ]; then
   as_root systemctl unmask --runtime --quiet etcd.service
+  trap - EXIT
   as_root systemctl disable --quiet etcd.service
 fi

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
@@ -34,6 +35,13 @@ std::string Summary(const ContainerReport& report) {
                     report.untouched.front().why);
   }
   return text;
+}
+
+void LogReport(const ContainerReport& report) {
+  Log(LogLevel::kInfo, Summary(report));
+  for (const std::string& warning : report.warnings) {
+    Log(LogLevel::kWarning, warning);
+  }
 }
 
 // The bytes of a window in a container of `largest` bytes. Divided before it is
@@ -82,6 +90,10 @@ absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
     std::shared_ptr<const Dataset> dataset, ContainerSetOptions options) {
   ASSIGN_OR_RETURN(RecordRules rules, RecordRules::Parse(view.record));
   options.inside = ViewsInside(mount, view.path);
+  options.rules_are_shared =
+      absl::c_any_of(mount.views, [&](const ViewConfig& other) {
+        return other.path != view.path && other.record.as == view.record.as;
+      });
   return std::make_shared<ContainerSet>(std::move(dataset), std::move(rules),
                                         options);
 }
@@ -182,9 +194,9 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
                                                  dataset, std::move(options)));
   if (containers->empty()) {
     const ContainerReport report = containers->Report();
-    if (report.untouched.empty()) return records;
+    if (report.untouched.empty() && report.warnings.empty()) return records;
     // There is nothing to shuffle, but something to report.
-    Log(LogLevel::kInfo, Summary(report));
+    LogReport(report);
     records.containers = std::move(containers);
     return records;
   }
@@ -213,11 +225,7 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
                     options.stop = stop;
                     containers->Index(*parts_.source, options);
                     if (stop.stop_requested()) return;
-                    const ContainerReport report = containers->Report();
-                    Log(LogLevel::kInfo, Summary(report));
-                    for (const std::string& warning : report.warnings) {
-                      Log(LogLevel::kWarning, warning);
-                    }
+                    LogReport(containers->Report());
                   });
   return records;
 }

@@ -154,9 +154,9 @@ absl::StatusOr<uint64_t> TierMaker::CapacityOfNew(
     const std::string reached = Reached(parts_.reach, path);
     struct statvfs st;
     if (statvfs(reached.c_str(), &st) != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(ErrnoStatus(errno, path).message(),
-                       ": give tier.capacity, or make the directory"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tier.path: ", ErrnoStatus(errno, path).message(),
+          "; name a directory that exists, or make it: mkdir -p ", path));
     }
     const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize;
     const uint64_t own = OwnBytes(

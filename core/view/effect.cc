@@ -88,6 +88,8 @@ std::string OpensWarning(const ViewSetup& setup, bool records,
 
 std::string SwitchWarning(const ViewSetup& now, const ViewSetup& next,
                           bool returns) {
+  std::string effect = EffectWarning(next);
+  if (!effect.empty()) return effect;
   const std::string start =
       absl::StrCat("policy = ", next.policy->name(), " waits ");
   if (returns) {
@@ -138,8 +140,10 @@ std::string EffectWarning(const ViewSetup& setup) {
     return absl::StrCat(
         start,
         " changes nothing: it shuffles records, and no file here is a "
-        "container. Name the format in record.as, or use the policy that "
-        "`shufflectl check` names");
+        "container. ",
+        setup.config.record.as.empty() ? "Name the format in"
+                                       : "Correct the patterns of",
+        " record.as, or use the policy that `shufflectl check` names");
   }
   return "";
 }

@@ -164,10 +164,9 @@ absl::Status ClearDeadMount(
     switch (AskMount(mountpoint, kPatience)) {
       case MountState::kAnswers:
         return absl::FailedPreconditionError(absl::StrCat(
-            mountpoint,
-            ": a shufflefs is mounted there already; use it, or end "
-            "it with: shufflectl umount ",
-            mountpoint));
+            mountpoint, ": a shufflefs is mounted there already, which shows ",
+            Unescape(TopMountAt(mountpoint).source),
+            "; use it, or end it with: shufflectl umount ", mountpoint));
       case MountState::kRefuses:
         return absl::FailedPreconditionError(
             absl::StrCat(mountpoint,

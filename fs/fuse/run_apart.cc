@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 }
 
 // All bytes that are written until the other end is closed. Empty if that takes
-// too long.
+// too long, or if they are too many.
 absl::optional<std::string> Hear(int from, Clock::time_point until) {
   std::string text;
   std::array<char, 4096> buffer;
@@ -44,6 +44,7 @@ absl::optional<std::string> Hear(int from, Clock::time_point until) {
     if (n == 0) return text;
     if (n < 0 && errno != EINTR) return absl::nullopt;
     if (n > 0) text.append(buffer.data(), static_cast<size_t>(n));
+    if (text.size() > kMostApart) return absl::nullopt;
   }
 }
 

@@ -5,6 +5,7 @@
 #define SHUFFLEFS_FS_FUSE_RUN_APART_H_
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -12,8 +13,11 @@
 
 namespace shufflefs {
 
+inline constexpr size_t kMostApart = size_t{64} << 20;
+
 // The result of `work` in a separate process. Empty if it takes longer than
-// `wait`. `work` must need no other thread and no lock.
+// `wait`, or has more than kMostApart bytes, as what the mount of another user
+// says may have. `work` must need no other thread and no lock.
 absl::optional<std::string> RunApart(const std::function<std::string()>& work,
                                      std::chrono::milliseconds wait);
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -209,6 +210,9 @@ absl::Status FuseSession::Run() {
   EndBacking();
   context_.init.End();
   if (!unmounts_.exchange(true)) fuse_session_unmount(session_);
+  // One more would cut short what is saved at the end. libfuse leaves what is
+  // not its own handler.
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) signal(number, SIG_IGN);
   fuse_remove_signal_handlers(session_);
   return result;
 }

@@ -43,7 +43,7 @@ class Session {
   virtual ~Session() = default;
 
   // Serves until the mount is gone or SIGTERM, SIGINT or SIGHUP comes, then
-  // unmounts.
+  // unmounts. From then on the process ignores these signals.
   virtual absl::Status Run() = 0;
   // Blocks until the kernel has sent its protocol version. Returns false if the
   // session ended first. Afterwards kernel_knows_epochs() is valid.

@@ -175,14 +175,8 @@ struct FileContext {
 
 absl::Status Apply(const TomlSetting& setting, const FileContext& file,
                    MountConfig& mount, ViewConfig& view) {
-  const Option* option = FindOption(setting.key);
-  std::string value = setting.value;
-  if (option != nullptr && option->kind == ValueKind::kPath &&
-      option->key != "path" && !value.empty()) {
-    value = AbsolutePath(value, file.base);
-  }
   return Annotate(
-      SetOption(setting.key, value, mount, view),
+      SetOptionBelow(file.base, setting.key, setting.value, mount, view),
       absl::StrCat(file.name, ":", setting.line, ":", setting.column));
 }
 
@@ -345,6 +339,7 @@ absl::StatusOr<MountConfig> ParseEffective(absl::string_view control,
 
 absl::StatusOr<MountConfig> LoadConfigFile(const std::string& path,
                                            absl::string_view cwd) {
+  RETURN_IF_ERROR(Annotate(RefuseHome(path), "config"));
   const std::string absolute = AbsolutePath(path, cwd);
   errno = 0;
   std::ifstream file(absolute, std::ios::binary);

@@ -17,6 +17,7 @@
 #include "core/config/value_text.h"
 #include "mount-tools/config/nearest_word.h"
 #include "mount-tools/config/option_values.h"
+#include "mount-tools/config/paths.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
@@ -410,9 +411,23 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
         key, " = ", value, ": must be ", option->values, ", and absolute"));
   }
   const std::string nearest = NearestValue(*option, value);
+  const bool has_no_unit =
+      option->kind == ValueKind::kBytes && ParseNumber(value);
   return absl::InvalidArgumentError(absl::StrCat(
       key, " = ", value, ": must be ", option->values,
-      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+      has_no_unit ? "; a number without a unit counts bytes" : ""));
+}
+
+absl::Status SetOptionBelow(absl::string_view base, absl::string_view key,
+                            std::string value, MountConfig& mount,
+                            ViewConfig& view) {
+  const Option* const option = FindOption(key);
+  const bool is_path = option != nullptr && option->kind == ValueKind::kPath &&
+                       key != "path" && !value.empty();
+  if (!is_path) return SetOption(key, value, mount, view);
+  RETURN_IF_ERROR(Annotate(RefuseHome(value), key));
+  return SetOption(key, AbsolutePath(value, base), mount, view);
 }
 
 absl::Status ValidateView(const ViewConfig& view) {

@@ -76,10 +76,15 @@ absl::Status NoSuchKey(absl::string_view key);
 // Sets `key`. Errors: NoSuchKey's, or InvalidArgument, which names key, value
 // and the allowed values. On an error nothing has changed. An old name of
 // a key leaves a line in mount.notes. Paths, except the
-// key `path`, must be absolute already (see AbsolutePath in
-// mount-tools/config/paths.h).
+// key `path`, must be absolute already.
 absl::Status SetOption(absl::string_view key, absl::string_view value,
                        MountConfig& mount, ViewConfig& view);
+
+// SetOption for what a user wrote: relative paths are below `base`. Errors:
+// also InvalidArgument for a path of the home directory, "~/x".
+absl::Status SetOptionBelow(absl::string_view base, absl::string_view key,
+                            std::string value, MountConfig& mount,
+                            ViewConfig& view);
 
 // Check rules that concern several keys or several views. Call them when all
 // keys are set. InvalidArgument names the keys or the paths.

@@ -36,6 +36,12 @@ std::string AbsolutePath(absl::string_view path, absl::string_view base) {
   return absl::StrCat("/", absl::StrJoin(parts, "/"));
 }
 
+absl::Status RefuseHome(absl::string_view path) {
+  if (path != "~" && !absl::StartsWith(path, "~/")) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ~ is not replaced here; write the whole path"));
+}
+
 std::vector<std::string> WithoutLists(std::vector<std::string> words) {
   absl::string_view before;
   for (std::string& word : words) {

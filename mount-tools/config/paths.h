@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -16,6 +17,10 @@ namespace shufflefs {
 // `..` and doubled slashes. `..` removes the name before it, even if that is a
 // link. REQUIRES: base is absolute.
 std::string AbsolutePath(absl::string_view path, absl::string_view base);
+
+// InvalidArgument for "~" and "~/x". No shell replaces these in
+// `-o policy=lirs,state=~/x`, and nobody does in a file.
+absl::Status RefuseHome(absl::string_view path);
 
 // The command line's words for CLI11, which takes `[x]` for a list and not for
 // a path. Such a word becomes `./[x]`, unless it is the value of an option that

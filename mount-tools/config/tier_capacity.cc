@@ -24,8 +24,9 @@ absl::Status FindTierCapacity(MountConfig& config) {
   struct statvfs st;
   if (statvfs(config.tier_path.c_str(), &st) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "tier.capacity: ", ErrnoStatus(errno, config.tier_path).message(),
-        "; make the directory, or give a size, such as 100GiB"));
+        "tier.path: ", ErrnoStatus(errno, config.tier_path).message(),
+        "; name a directory that exists, or make it: mkdir -p ",
+        config.tier_path));
   }
   const uint64_t all = uint64_t{st.f_blocks} * st.f_frsize;
   config.tier_capacity = std::max(all / 100 * config.tier_percent, kMinMemory);

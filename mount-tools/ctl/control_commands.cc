@@ -99,12 +99,18 @@ class ControlCommand : public Command {
                             const CommandContext& context) const {
     ASSIGN_OR_RETURN(const MountClient mount,
                      MountClient::Find(choice_, context.cwd));
-    if (!control.empty()) RETURN_IF_ERROR(mount.WriteControl(control));
     // The status names all views, whichever directory it is read from.
+    absl::StatusOr<std::string> before;
+    if (!control.empty()) {
+      before = mount.Read("status");
+      RETURN_IF_ERROR(mount.WriteControl(control));
+    }
     ASSIGN_OR_RETURN(const std::string status, mount.Read("status"));
     ASSIGN_OR_RETURN(const std::string text,
                      json_ ? EpochJson(status, choice_.view)
-                           : EpochText(status, choice_.view));
+                     : before.ok()
+                         ? AfterWriteText(*before, status, choice_.view)
+                         : EpochText(status, choice_.view));
     *context.out << text;
     return absl::OkStatus();
   }

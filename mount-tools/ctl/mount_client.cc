@@ -10,14 +10,15 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <map>
-#include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "fs/fuse/mount_point.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/paths.h"
@@ -30,6 +31,11 @@ namespace {
 // Of a command that asks one mount. Scripts rely on it, so a daemon on a loaded
 // machine gets more time than in a list of mounts.
 constexpr std::chrono::milliseconds kLongPatience{5000};
+
+// What the mount of another user says may have no end. A status may name many
+// files; an order has a line for each sample.
+constexpr uint64_t kMostText = uint64_t{64} << 20;
+constexpr uint64_t kMostOrder = uint64_t{64} << 30;
 
 std::vector<std::string> Mountpoints(const std::vector<MountEntry>& mounts) {
   std::vector<std::string> paths;
@@ -156,9 +162,19 @@ std::string MountClient::PathOf(absl::string_view file) const {
 }
 
 absl::StatusOr<std::string> MountClient::Read(absl::string_view file) const {
-  std::ostringstream text;
-  RETURN_IF_ERROR(Copy(file, text));
-  return text.str();
+  const uint64_t most = file == "order" ? kMostOrder : kMostText;
+  std::string text;
+  const auto append = [&](absl::string_view piece) {
+    if (piece.size() > most - text.size()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(PathOf(file), ": has more than ", FormatBytes(most),
+                       ", so it is none of shufflefs"));
+    }
+    text.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ForEachPiece(file, append));
+  return text;
 }
 
 absl::StatusOr<MountConfig> MountClient::ReadConfig() const {
@@ -176,6 +192,17 @@ absl::StatusOr<MountConfig> MountClient::ReadConfig() const {
 
 absl::Status MountClient::Copy(absl::string_view file,
                                std::ostream& out) const {
+  return ForEachPiece(file, [&](absl::string_view piece) {
+    out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+    if (out) return absl::OkStatus();
+    return WithNext(ErrnoStatus(EIO, "cannot write the output"),
+                    "free space there");
+  });
+}
+
+absl::Status MountClient::ForEachPiece(
+    absl::string_view file,
+    absl::FunctionRef<absl::Status(absl::string_view)> take) const {
   const std::string path = PathOf(file);
   const absl::StatusOr<UniqueFd> fd =
       OpenControlFile(mountpoint_, NameOf(file), O_RDONLY);
@@ -196,10 +223,8 @@ absl::Status MountClient::Copy(absl::string_view file,
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoStatus(errno, path);
     if (got == 0) return absl::OkStatus();
-    if (!out.write(buffer.data(), got)) {
-      return WithNext(ErrnoStatus(EIO, "cannot write the output"),
-                      "free space there");
-    }
+    RETURN_IF_ERROR(
+        take(absl::string_view(buffer.data(), static_cast<size_t>(got))));
   }
 }
 
@@ -232,6 +257,11 @@ absl::Status MountClient::Refused(const absl::Status& refused,
     return WithNext(refused,
                     "a link or another mount is in its place, so this is no "
                     "mount of shufflefs");
+  }
+  if (error == EROFS) {
+    return WithNext(refused,
+                    "it was mounted with -o ro, so nothing can be set; mount "
+                    "it again without ro");
   }
   if (error != EACCES) return refused;
   struct stat st;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -66,7 +67,8 @@ class MountClient {
   std::string PathOf(absl::string_view file) const;
 
   // Reads a whole control file. Errors: its errno, naming the path; NotFound,
-  // which lists the views; Unavailable if the view is still being indexed.
+  // which lists the views; Unavailable if the view is still being indexed;
+  // ResourceExhausted if it is larger than any of shufflefs.
   absl::StatusOr<std::string> Read(absl::string_view file) const;
   // The configuration of the view, or of the whole mount with all its views,
   // whatever bytes their paths have. Errors: also InvalidArgument if `control`
@@ -81,6 +83,10 @@ class MountClient {
   absl::Status WriteToken(absl::string_view text) const;
 
  private:
+  // Copy's errors, and those of `take`.
+  absl::Status ForEachPiece(
+      absl::string_view file,
+      absl::FunctionRef<absl::Status(absl::string_view)> take) const;
   // Why the view has no control files.
   absl::Status NoSuchView() const;
   // Why a control file cannot be opened.

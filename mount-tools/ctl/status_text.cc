@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -251,6 +252,23 @@ bool IsNamed(const Json& view, absl::string_view name) {
   return view.is_object() && TextOf(view, "name") == InJson(name);
 }
 
+std::string EpochLine(const Json& view) {
+  const std::string next = TextOf(view, "next_policy");
+  return absl::StrCat(
+      TextOf(view, "name"), "  ", TextOf(view, "policy"), "  ", Progress(view),
+      next.empty() ? "" : absl::StrCat(" | from the next epoch: ", next));
+}
+
+// Those that `status` has for the same view.
+std::vector<std::string> WarningsOf(const Json& status, const Json& view) {
+  for (const Json& each : status["views"]) {
+    if (each.is_object() && TextOf(each, "name") == TextOf(view, "name")) {
+      return Texts(each, "warnings");
+    }
+  }
+  return {};
+}
+
 // One line for each selected view.
 template <typename Line>
 absl::StatusOr<std::string> LineEach(absl::string_view text,
@@ -339,11 +357,23 @@ absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view) {
   return LineEach(json, view, [](Json found) {
     MakeShown(found);
-    const std::string next = TextOf(found, "next_policy");
-    return absl::StrCat(
-        TextOf(found, "name"), "  ", TextOf(found, "policy"), "  ",
-        Progress(found),
-        next.empty() ? "" : absl::StrCat(" | from the next epoch: ", next));
+    return EpochLine(found);
+  });
+}
+
+absl::StatusOr<std::string> AfterWriteText(absl::string_view before,
+                                           absl::string_view after,
+                                           absl::string_view view) {
+  ASSIGN_OR_RETURN(const Json old, ShownStatus(before));
+  return LineEach(after, view, [&](Json found) {
+    MakeShown(found);
+    std::string text = EpochLine(found);
+    const std::vector<std::string> known = WarningsOf(old, found);
+    for (const std::string& warning : Texts(found, "warnings")) {
+      if (absl::c_linear_search(known, warning)) continue;
+      absl::StrAppend(&text, "\n  warning: ", warning);
+    }
+    return text;
   });
 }
 

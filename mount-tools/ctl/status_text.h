@@ -42,7 +42,13 @@ absl::StatusOr<bool> IsIndexing(absl::string_view json, absl::string_view view);
 absl::StatusOr<std::string> EpochText(absl::string_view json,
                                       absl::string_view view);
 
-// The same as one object per line: {"view":…,"policy":…,"next_policy":…,
+// The same, and below each view the warnings that it had not `before` the
+// write.
+absl::StatusOr<std::string> AfterWriteText(absl::string_view before,
+                                           absl::string_view after,
+                                           absl::string_view view);
+
+// EpochText as one object per line: {"view":…,"policy":…,"next_policy":…,
 // "seed":…,"epoch":…,"epoch_state":…}.
 absl::StatusOr<std::string> EpochJson(absl::string_view json,
                                       absl::string_view view);

@@ -103,19 +103,15 @@ absl::optional<bool> NoExecOf(absl::string_view word) {
 }
 
 // Applies one key=value to every view, or to the mount.
-absl::Status ApplyKey(absl::string_view key, std::string value,
+absl::Status ApplyKey(absl::string_view key, const std::string& value,
                       absl::string_view cwd, MountConfig& config) {
-  const Option* option = FindOption(key);
-  if (option == nullptr) return NoSuchKey(key);
+  if (FindOption(key) == nullptr) return NoSuchKey(key);
   if (key == "path" && config.views.size() > 1) {
     return absl::InvalidArgumentError(
         "path: the configuration file has several views; write it there");
   }
-  if (option->kind == ValueKind::kPath && key != "path" && !value.empty()) {
-    value = AbsolutePath(value, cwd);
-  }
   for (ViewConfig& view : config.views) {
-    RETURN_IF_ERROR(SetOption(key, value, config, view));
+    RETURN_IF_ERROR(SetOptionBelow(cwd, key, value, config, view));
   }
   return absl::OkStatus();
 }

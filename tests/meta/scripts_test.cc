@@ -126,6 +126,24 @@ TEST_F(InstallTest, UpdatesTheListsAndTriesAgainWhenFetchingFails) {
             result.output.find("apt-get update"));
 }
 
+TEST_F(InstallTest, LeavesEtcdsServiceUnmaskedWhenAptFails) {
+  Missing("etcd-server");
+  StandIn("systemctl", "echo systemctl \"$@\"");
+  StandIn("apt-get", "exit 100");
+  // As if systemd ran here.
+  const std::string script = dir_ + "/script";
+  Shell("sed 's|/run/systemd/system|/|' mount-tools/install-deps.sh >" +
+        script);
+  const ShellResult result =
+      Shell("PATH=" + dir_ + " bash " + script + " --test");
+  EXPECT_EQ(result.code, 100);
+  EXPECT_THAT(result.output,
+              HasSubstr("systemctl mask --runtime --quiet etcd.service\n"));
+  EXPECT_THAT(
+      result.output,
+      testing::EndsWith("systemctl unmask --runtime --quiet etcd.service\n"));
+}
+
 TEST_F(InstallTest, UsesSudoWhenNotRoot) {
   Missing("fuse3");
   StandIn("id", "echo 1000");

@@ -338,6 +338,42 @@ TEST_F(CheckTest, TheSummaryIsTheVerdict) {
                 "'/data/it'\\''s here'\n");
 }
 
+TEST_F(CheckTest, FilesThatNeedARuleAreNamed) {
+  tree_.Write("train/X.npy", std::string(9000, 'x'));
+  tree_.Write("train/labels.CSV", "a,b\n");
+  tree_.Write("train/a.jpg", std::string(100, 'x'));
+  const CheckReport report = Report(DeviceKind::kLatencyBound, 1000);
+  const std::string line =
+      "  records:    no rule cuts train/X.npy and 1 more; if each row is a "
+      "sample, use -o policy=reimu,record.as='*.CSV:lines,header=1;*.npy:npy', "
+      "and record.align if rows of files correspond\n";
+  EXPECT_THAT(CheckSummary(report), HasSubstr(line));
+  EXPECT_THAT(CheckText(report), HasSubstr(line));
+  EXPECT_EQ(nlohmann::json::parse(CheckJson(report))["record_as"],
+            "*.CSV:lines,header=1;*.npy:npy");
+}
+
+TEST_F(CheckTest, ARecordRuleIsSuggestedOnlyForMostOfTheBytes) {
+  const auto rules = [&] {
+    const auto hint = Report().record_hint;
+    return hint ? hint->rules : "none";
+  };
+  tree_.Write("a/train.bin", std::string(900, 'x'));
+  EXPECT_EQ(rules(), "*.bin:fixed,bytes=SIZE");
+  EXPECT_THAT(CheckText(Report()),
+              HasSubstr("a/train.bin; if each row is a sample, use -o "
+                        "policy=lirs,record.as='*.bin:fixed,bytes=SIZE'\n"));
+  tree_.Write("a/b.tfrecord", std::string(1000, 'x'));
+  EXPECT_EQ(rules(), "none");
+  tree_.Write("val/b.npy", std::string(10000, 'x'));
+  EXPECT_EQ(rules(), "none") << "a split is not shuffled";
+  // Each may be a sample.
+  for (int i = 0; i < 20; ++i) {
+    tree_.Write(absl::StrCat("c/", i, ".npy"), std::string(1000, 'x'));
+  }
+  EXPECT_EQ(rules(), "none");
+}
+
 TEST_F(CheckTest, JsonSaysTheSame) {
   WriteClasses();
   tree_.Write("val/cat/a.jpg", "x");

@@ -174,6 +174,15 @@ TEST(CommandLine, RelativePathsInOptionsAreBelowTheWorkingDirectory) {
             "train");
 }
 
+TEST(CommandLine, PathsOfTheHomeDirectoryAreRefused) {
+  EXPECT_EQ(LineError({"a", "b", "-o", "state=~/x"}),
+            "-o: state: ~/x: ~ is not replaced here; write the whole path");
+  EXPECT_EQ(LineError({"a", "b", "-o", "config=~/c.toml"}),
+            "config: ~/c.toml: ~ is not replaced here; write the whole path");
+  EXPECT_EQ(ParsedLine({"a", "b", "-o", "state=./~/x"}).config.state,
+            "/home/u/~/x");
+}
+
 TEST(CommandLine, OptionsWinOverTheFileAndReachEveryView) {
   const ConfigDir dir;
   const std::string file = dir.Write(

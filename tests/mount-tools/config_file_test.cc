@@ -134,6 +134,9 @@ TEST(ConfigFile, PathsAreBelowTheFilesDirectory) {
       ParsedConfig("groups = \"folds.tsv\"\nstate = \"/var/x/../y\"\n");
   EXPECT_EQ(config.views[0].groups, "/etc/s/folds.tsv");
   EXPECT_EQ(config.state, "/var/y");
+  EXPECT_EQ(ConfigError("[tier]\npath = \"~/x\"\n"),
+            "x.toml:2:8: tier.path: ~/x: ~ is not replaced here; write the "
+            "whole path");
 }
 
 TEST(ConfigFile, ErrorsSayWhere) {

@@ -230,7 +230,7 @@ TEST(ControlText, AllOrNothing) {
   current.substitute = Substitute::kDirectory;
   EXPECT_EQ(ControlError("seed = 5\nlirs.page = 1\n", current),
             "line 2: lirs.page = 1: must be a power of two from 4KiB to "
-            "16MiB");
+            "16MiB; a number without a unit counts bytes");
   EXPECT_EQ(current.seed, Seed(0));
 }
 

@@ -139,6 +139,10 @@ TEST(SettingsTextTest, LeavesOutTextsAndPaths) {
   EXPECT_THAT(SettingsText(control, /*names=*/true),
               HasSubstr("groups = /secret/groups\n"));
   EXPECT_EQ(SettingsText("secret", true), "");
+  // TOML has no such bytes.
+  view.path = "secret\xff";
+  EXPECT_THAT(SettingsText(EffectiveToml(mount, view), /*names=*/false),
+              HasSubstr("path = (left out)\n"));
 }
 
 MountEvidence Evidence() {
@@ -207,6 +211,11 @@ TEST(ProgramOutputTest, IsWhatItPrints) {
                           std::chrono::milliseconds(100)),
             "");
   EXPECT_EQ(ProgramOutput({"seq", "20000"}, long_time).size(), 108894u);
+  // A log may be larger than is good to hold.
+  const std::string end = ProgramOutput(
+      {"sh", "-c", "head -c 40000000 /dev/zero; echo end"}, long_time);
+  EXPECT_EQ(end.size(), kMostProgramOutput);
+  EXPECT_EQ(end.substr(end.size() - 4), "end\n");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mount-tools/ctl/umount/umount_command.h"
 #include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {
@@ -53,6 +54,22 @@ TEST(ChooseMount, SaysWhatThereIs) {
   EXPECT_EQ(
       Chosen({"/no/c", ""}, "/no/home", kFirst),
       "NOT_FOUND: /no/c: is not inside a shufflefs mount; mounted: /no/a");
+}
+
+TEST(MountToEnd, DoesNotSayHowToMount) {
+  const auto error = [](const MountChoice& choice, const std::string& table) {
+    return MountToEnd(choice, "/no/home", Table(table)).status().ToString();
+  };
+  EXPECT_EQ(error({}, ""),
+            "NOT_FOUND: nothing is mounted by shufflefs; there is nothing to "
+            "unmount");
+  EXPECT_EQ(error({"/no/c", ""}, ""),
+            "NOT_FOUND: /no/c: is not inside a shufflefs mount; there is "
+            "nothing to unmount");
+  EXPECT_EQ(
+      error({"/no/c", ""}, kFirst),
+      "NOT_FOUND: /no/c: is not inside a shufflefs mount; mounted: /no/a");
+  EXPECT_TRUE(MountToEnd({}, "/no/home", Table(kFirst)).ok());
 }
 
 std::vector<std::string> AllChosen(const MountChoice& choice,
@@ -94,6 +111,21 @@ TEST(MountClient, ReadsAndCopies) {
   const MountClient train(dir.path(), "train");
   EXPECT_EQ(train.Read("order")->size(), size_t{1} << 20);
   EXPECT_EQ(MountClient("/", "").PathOf("status"), "/.shufflefs/status");
+}
+
+// What another user mounted may pretend to be a mount of shufflefs.
+TEST(MountClient, AStatusWithoutEndIsRefused) {
+  const TempDir dir;
+  dir.Write(".shufflefs/status", "");
+  std::filesystem::resize_file(dir.path() + "/.shufflefs/status",
+                               (uint64_t{64} << 20) + 1);
+  const absl::Status refused =
+      MountClient(dir.path(), "").Read("status").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.message(),
+            dir.path() +
+                "/.shufflefs/status: has more than 64MiB, so it is "
+                "none of shufflefs");
 }
 
 TEST(MountClient, NamesWhatIsMissing) {

@@ -313,6 +313,9 @@ TEST(OptionTable, ErrorsNameKeyValueAndWhatIsAllowed) {
   EXPECT_EQ(Set("memory", "1MiB"),
             "memory = 1MiB: must be a size such as 512M or 8GiB, from 4MiB to "
             "64TiB, or 1% to 100%");
+  EXPECT_EQ(Set("memory", "8"),
+            "memory = 8: must be a size such as 512M or 8GiB, from 4MiB to "
+            "64TiB, or 1% to 100%; a number without a unit counts bytes");
   EXPECT_EQ(Set("brand.chunk_files", "0"),
             "brand.chunk_files = 0: must be a number of files from 1 to 65536");
   EXPECT_EQ(Set("brand.chunk_layout", "packed"),

@@ -21,6 +21,16 @@ TEST(Paths, AbsoluteIsLexical) {
   EXPECT_EQ(AbsolutePath("/no/such/place/..", "/"), "/no/such");
 }
 
+// They come here where no shell replaces them: in a file, or behind a comma.
+TEST(Paths, OnesOfTheHomeDirectoryAreRefused) {
+  EXPECT_EQ(RefuseHome("~/x").message(),
+            "~/x: ~ is not replaced here; write the whole path");
+  EXPECT_FALSE(RefuseHome("~").ok());
+  for (const char* other : {"", "/~/x", "./~/x", "~x", "a/~", "x~/"}) {
+    EXPECT_TRUE(RefuseHome(other).ok()) << other;
+  }
+}
+
 TEST(Paths, DirNames) {
   EXPECT_EQ(DirName("/a/b"), "/a");
   EXPECT_EQ(DirName("/a"), "/");

@@ -151,6 +151,22 @@ TEST(StatusText, EpochOfAViewOrOfAll) {
       "the status names no view \"val\"; shufflectl status lists the views");
 }
 
+TEST(StatusText, AWriteShowsTheWarningsThatItCaused) {
+  const std::string before =
+      R"({"views": [{"name": "a", "policy": "native", "warnings": ["old"]},
+                    {"name": "b", "policy": "native", "warnings": ["new"]}]})";
+  const std::string after =
+      R"({"views": [{"name": "a", "policy": "brand",
+                     "warnings": ["new\u001b", "old", "new"]},
+                    {"name": "b", "policy": "native", "warnings": ["new"]}]})";
+  EXPECT_EQ(*AfterWriteText(before, after, ""),
+            "a  brand  \n  warning: new?\n  warning: new\nb  native  \n");
+  EXPECT_EQ(*AfterWriteText(before, before, "b"), "b  native  \n");
+  EXPECT_EQ(*AfterWriteText(R"({"views": [7]})", before, "a"),
+            "a  native  \n  warning: old\n");
+  EXPECT_FALSE(AfterWriteText("no JSON", after, "").ok());
+}
+
 TEST(StatusText, SaysWhatNamesShow) {
   const auto line = [](const std::string& view) {
     return *StatusText("{\"views\": [{" + view + "}]}");

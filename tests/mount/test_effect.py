@@ -51,6 +51,31 @@ def test_containers_that_turn_out_to_be_none_warn(mounts, folder):
     assert "t.csv: " in warning
 
 
+def test_a_rule_of_records_that_matches_no_file_warns(mounts, folder):
+    source = folder / "source"
+    for name in ("a/x.npy", "b/y.csv"):
+        (source / name).parent.mkdir(parents=True)
+        (source / name).write_text("1,2\n" * 1000)
+    mount = mounts(source, {"policy": "reimu", "record.as": "*.npyy:npy"})
+    useless, rule = mount.view()["warnings"]
+    assert useless.startswith("policy = reimu changes nothing")
+    assert "Correct the patterns of record.as" in useless
+    assert rule.startswith("record.as: *.npyy:npy decides no file")
+    assert f"warning: {rule}" in mount.log()
+
+
+def test_rules_of_records_that_all_views_share_do_not_warn(mounts, folder):
+    source = folder / "source"
+    for name in ("a/x.txt", "b/y.csv"):
+        (source / name).parent.mkdir(parents=True)
+        (source / name).write_text("1,2\n" * 1000)
+    config = folder / "views.toml"
+    config.write_text('policy = "lirs"\nrecord.as = "*.csv:lines;*.txt:lines"\n'
+                      '[[view]]\npath = "a"\n[[view]]\npath = "b"\n')
+    mount = mounts(source, {}, arguments=["--config", config])
+    assert [view["warnings"] for view in mount.status()["views"]] == [[], []]
+
+
 @pytest.mark.parametrize("options", [
     {"policy": "auto"}, {"policy": "native"},
     {"policy": "lirs", "layout": "ranked"},
@@ -64,8 +89,22 @@ def test_what_has_an_effect_or_was_not_asked_for_does_not_warn(
 # [S-3.4i] If the policy that you named has no effect, status and the log warn.
 def test_a_switch_to_a_policy_without_effect_warns(mounts, labelled):
     mount = mounts(labelled, {"policy": "native"})
-    harness.run([harness.shufflectl(), "policy", mount.path, "brand"])
-    assert "does not shuffle" in mount.view()["warnings"][0]
+    done = harness.run([harness.shufflectl(), "policy", mount.path, "brand"])
+    warning, = mount.view()["warnings"]
+    assert "does not shuffle" in warning
+    assert f"\n  warning: {warning}\n" in done.stdout
+    done = harness.run([harness.shufflectl(), "policy", mount.path, "seed=3"])
+    assert "warning" not in done.stdout  # it was there before
+
+
+def test_a_switch_without_effect_warns_before_it_comes(mounts, folder):
+    source = trees.class_folders(folder / "source")
+    mount = mounts(source, {"policy": "lirs", "substitute": "directory",
+                            "epoch.advance": "manual"})
+    trees.contents(mount.path)
+    done = harness.run([harness.shufflectl(), "policy", mount.path, "reimu"])
+    assert "from the next epoch: reimu\n  warning: policy = reimu " in done.stdout
+    assert mount.view()["policy"] == "lirs"
 
 
 def test_a_pack_that_no_mount_would_read_is_refused(labelled, folder):

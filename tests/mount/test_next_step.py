@@ -68,6 +68,7 @@ CTL = [
     (["order", "{data}"], None),
     (["token", "{data}"], None),
     (["status", "{data}"], None),
+    (["umount", "{data}"], None),
     (["run", "{data}"], "shufflectl run SOURCE -- COMMAND"),
 ]
 
@@ -85,7 +86,11 @@ MOUNT = [
     (["-o", "tier.capacity=50%,state={new}", "{data}", "{mnt}"],
      "needs tier.path, the tier's directory"),
     (["-o", "tier.path={gone},tier.capacity=50%,state={new}", "{data}",
-      "{mnt}"], "make the directory, or give a size, such as 100GiB"),
+      "{mnt}"], "or make it: mkdir -p {gone}"),
+    (["-o", "policy=met,substitute=directory,tier.path={gone},state={new}",
+      "{data}", "{mnt}"], "or make it: mkdir -p {gone}"),
+    (["-o", "memory=8,state={new}", "{data}", "{mnt}"],
+     "a number without a unit counts bytes"),
 ]
 
 

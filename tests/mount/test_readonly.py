@@ -102,6 +102,11 @@ def test_ro_makes_the_control_file_unwritable(mounts, source, user):
     mount = mounts(source, {**POLICIES["lirs"], "ro": None}, user=user)
     seed = mount.view()["seed"]
     assert mount.write_control("seed = 3\n") == errno.EROFS
+    done = mount.run([harness.shufflectl(), "epoch", mount.path, "next"],
+                     check=False)
+    assert done.returncode == 1 and done.stderr.endswith(
+        "Read-only file system; it was mounted with -o ro, so nothing can be "
+        "set; mount it again without ro\n")
     assert mount.view()["seed"] == seed
 
 

@@ -69,6 +69,15 @@ def test_names_are_included_if_asked_for(mount, user):
     assert '"name": "secret-b"' in report
 
 
+def test_keys_of_a_view_whose_name_is_not_utf_8(mounts, source, user):
+    name = os.fsdecode(b"secret-\xff")
+    (source / "secret-a").rename(source / name)
+    mounts(source, {"path": name, "policy": "lirs", "seed": 7}, user=user)
+    report = doctor(user).stdout
+    assert "  keys:\n    policy = lirs\n    seed = 7\n" in report
+    assert SECRET not in report
+
+
 def test_a_file(folder, user):
     place = folder / "out"
     place.mkdir()

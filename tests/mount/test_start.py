@@ -125,6 +125,17 @@ def test_what_cannot_be_mounted_is_exit_1_and_one_line(source, places,
     assert harness.mount_types(mountpoint) == []
 
 
+def test_what_is_mounted_already_names_its_source(mounts, source, folder):
+    mount = mounts(source, {"policy": "native"})
+    other = trees.class_folders(folder / "other")
+    done = run_daemon("-o", f"state={folder / 'second'}", other, mount.path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"shufflefs: {mount.path}: a shufflefs is mounted there already, which "
+        f"shows {source}; use it, or end it with: shufflectl umount "
+        f"{mount.path}\n")
+
+
 def test_a_bad_config_names_its_line(source, places, folder):
     mountpoint, _ = places
     config = folder / "bad.toml"

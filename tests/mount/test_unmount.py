@@ -55,6 +55,15 @@ def test_lazy_unmount_under_load(loaded):
     mount.expect_exit()
 
 
+# A supervisor, or a user, may send more of them until the daemon has ended.
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_more_signals_do_not_cut_the_end_short(mounts, source, user, number):
+    mount = mounts(source, LIRS, user=user)
+    while mount.process.poll() is None:
+        mount.process.send_signal(number)
+    mount.expect_exit()
+
+
 # [S-3.12e] Unmounting under load neither hangs nor crashes.
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_under_load(loaded, number):

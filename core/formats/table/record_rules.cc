@@ -75,6 +75,7 @@ absl::StatusOr<RecordRules::Rule> RecordRules::ParseRule(
         absl::StrCat("is not PATTERN:FORMAT with a format of ", FormatNames()));
   }
   Rule rule{
+      std::string(text),
       std::string(absl::StripTrailingAsciiWhitespace(text.substr(0, colon))),
       format, defaults};
   for (size_t i = 1; i < words.size(); ++i) {
@@ -99,27 +100,25 @@ absl::StatusOr<RecordRules> RecordRules::Parse(const RecordOptions& options) {
   return rules;
 }
 
-const RecordRules::Rule* RecordRules::Matching(absl::string_view path) const {
+absl::optional<size_t> RecordRules::RuleOf(absl::string_view path) const {
   const std::string whole(path);
   const std::string name(path.substr(path.rfind('/') + 1));
-  for (const Rule& rule : rules_) {
-    const bool by_path = absl::StrContains(rule.pattern, '/');
-    const std::string& text = by_path ? whole : name;
-    if (fnmatch(rule.pattern.c_str(), text.c_str(), FNM_PATHNAME) == 0) {
-      return &rule;
-    }
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    const std::string& pattern = rules_[i].pattern;
+    const std::string& text = absl::StrContains(pattern, '/') ? whole : name;
+    if (fnmatch(pattern.c_str(), text.c_str(), FNM_PATHNAME) == 0) return i;
   }
-  return nullptr;
+  return absl::nullopt;
 }
 
 const RecordFormat* RecordRules::Asked(absl::string_view path) const {
-  const Rule* const rule = Matching(path);
-  return rule != nullptr ? rule->format : nullptr;
+  const absl::optional<size_t> rule = RuleOf(path);
+  return rule ? rules_[*rule].format : nullptr;
 }
 
 const RecordOptions& RecordRules::OptionsOf(absl::string_view path) const {
-  const Rule* const rule = Matching(path);
-  return rule != nullptr ? rule->options : options_;
+  const absl::optional<size_t> rule = RuleOf(path);
+  return rule ? rules_[*rule].options : options_;
 }
 
 }  // namespace shufflefs

@@ -4,11 +4,13 @@
 #ifndef SHUFFLEFS_CORE_FORMATS_TABLE_RECORD_RULES_H_
 #define SHUFFLEFS_CORE_FORMATS_TABLE_RECORD_RULES_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "core/config/record_options.h"
 #include "core/formats/record_align.h"
 #include "core/formats/record_format.h"
@@ -24,6 +26,12 @@ class RecordRules {
   const RecordOptions& options() const { return options_; }
   const AlignRules& align() const { return align_; }
   bool empty() const { return rules_.empty() && align_.empty(); }
+  // The rules of record.as, as the user wrote them.
+  size_t count() const { return rules_.size(); }
+  const std::string& text(size_t rule) const { return rules_[rule].text; }
+  const RecordFormat* format(size_t rule) const { return rules_[rule].format; }
+  // The first rule that matches a file. Empty: none does.
+  absl::optional<size_t> RuleOf(absl::string_view path) const;
   // The format that the user's rules give a file. `path` is relative to the
   // view. Null: no rule matches.
   const RecordFormat* Asked(absl::string_view path) const;
@@ -33,14 +41,13 @@ class RecordRules {
 
  private:
   struct Rule {
+    std::string text;
     std::string pattern;
     const RecordFormat* format;
     RecordOptions options;
   };
   static absl::StatusOr<Rule> ParseRule(absl::string_view text,
                                         const RecordOptions& defaults);
-  // The first rule that matches. Null: none does.
-  const Rule* Matching(absl::string_view path) const;
 
   RecordOptions options_;
   std::vector<Rule> rules_;

@@ -61,6 +61,8 @@ class Finder {
     found_.untouched.push_back(
         {dataset_.catalogue().path(file), std::move(why)});
   }
+  // The format that the user gives a file. Null: none.
+  const RecordFormat* Asked(absl::string_view path);
   // Null: it has none.
   const RecordFormat* AlignedFormat(absl::string_view path) const;
   // Why files cannot be aligned. "" if they can.
@@ -74,6 +76,7 @@ class Finder {
   const Sidecars sidecars_;
   TableFiles tables_;
   Requests requests_;
+  std::set<size_t> rules_used_;
   FoundContainers found_;
 };
 
@@ -130,6 +133,7 @@ void Finder::Consider(EntryId file) {
   }
   if (catalogue.kind(file) != EntryKind::kFile) return;
   const std::string path = PathInView(catalogue, dataset_.root(), file);
+  const RecordFormat* const asked = Asked(path);
   if (padded) return AddPadded(file, *padded, path);
   if (absl::optional<AlignRules::Place> place = rules_.align().Match(path)) {
     Wished& wished = requests_[{place->rule, place->paths.front()}];
@@ -138,7 +142,6 @@ void Finder::Consider(EntryId file) {
     wished.paths = std::move(place->paths);
     return;
   }
-  const RecordFormat* const asked = rules_.Asked(path);
   if (by_name == nullptr && asked == nullptr) return;
   const RecordFormat& format = asked != nullptr ? *asked : *by_name;
   const RecordScope scope = rules_.options().scope;
@@ -218,6 +221,13 @@ void Finder::AddPadded(EntryId file, const PaddedDirs::Padded& padded,
   wished.paths = aligned->paths;
 }
 
+const RecordFormat* Finder::Asked(absl::string_view path) {
+  const absl::optional<size_t> rule = rules_.RuleOf(path);
+  if (!rule) return nullptr;
+  rules_used_.insert(*rule);
+  return rules_.format(*rule);
+}
+
 const RecordFormat* Finder::AlignedFormat(absl::string_view path) const {
   const RecordFormat* const asked = rules_.Asked(path);
   return asked != nullptr ? asked : LikelyFormat(path);
@@ -269,6 +279,11 @@ void Finder::NoteUnmatched() {
     if (matched.contains(rule)) continue;
     found_.untouched.push_back(
         {rules_.align().text(rule), "record.align: there is no such file"});
+  }
+  if (options_.only_padded || options_.rules_are_shared) return;
+  for (size_t rule = 0; rule < rules_.count(); ++rule) {
+    if (rules_used_.contains(rule)) continue;
+    found_.unmatched.push_back(rules_.text(rule));
   }
 }
 

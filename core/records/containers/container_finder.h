@@ -28,6 +28,8 @@ struct ContainerSetOptions {
   std::shared_ptr<const PaddedDirs> padded;
   // Only padded files are containers, and all keep their order.
   bool only_padded = false;
+  // Another view has the same rules, so one may be for a file of that view.
+  bool rules_are_shared = false;
 };
 
 struct UntouchedFile {
@@ -60,6 +62,8 @@ struct FoundContainers {
   // Why files are mixed in separate sets: some users may read only a part of
   // them.
   std::string parted;
+  // The rules of record.as that decide no file.
+  std::vector<std::string> unmatched;
 
   const FoundContainer& At(size_t number) const {
     return number < containers.size() ? containers[number]

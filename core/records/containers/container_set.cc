@@ -41,6 +41,12 @@ std::string WarningOf(const RecordFormat& format, const Unmixed& unmixed) {
       ", and nothing in it moves: write smaller ", format.units());
 }
 
+std::string UnmatchedWarning(absl::string_view rule) {
+  return absl::StrCat("record.as: ", rule,
+                      " decides no file: none matches, or an earlier rule "
+                      "does; correct its pattern");
+}
+
 // Returns whether an error is one of the source or the machine, not of the
 // file's content, so that another try may succeed.
 bool MayPass(const absl::Status& error) {
@@ -454,6 +460,9 @@ ContainerReport ContainerSet::Report() const {
     }
   }
   if (!found_.parted.empty()) report.warnings.push_back(found_.parted);
+  for (const std::string& rule : found_.unmatched) {
+    report.warnings.push_back(UnmatchedWarning(rule));
+  }
   for (const auto& [group, warning] : unmixed_) {
     report.warnings.push_back(warning);
   }

@@ -49,7 +49,7 @@ struct ContainerReport {
   std::map<std::string, uint64_t> levels;
   uint64_t index_bytes = 0;
   std::vector<UntouchedFile> untouched;
-  // One line each, for containers that cannot mix.
+  // One line each, for containers that cannot mix, and rules without a file.
   std::vector<std::string> warnings;
 };
 

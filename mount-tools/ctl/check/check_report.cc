@@ -203,6 +203,9 @@ absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
   report.substitution_safety =
       Judge(catalogue, DirId(0), SubstitutionSafetyOptions());
   report.known_layout = FindKnownLayout(catalogue);
+  if (!report.substitution_safety.moves) {
+    report.record_hint = FindRecordHint(catalogue);
+  }
   Survey(catalogue, report).Run();
   GroupingOptions options;
   options.proven = report.substitution_safety.moves;

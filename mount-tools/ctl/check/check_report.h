@@ -59,6 +59,7 @@ struct CheckReport {
   std::vector<std::string> containers;  // outside of splits
   // Containers hold most of the bytes, and their records can be shuffled.
   bool mostly_records = false;
+  absl::optional<RecordHint> record_hint;  // if names keep their samples
   uint64_t samples = 0;
   uint64_t paired_samples = 0;  // those of several files with a common stem
   std::vector<std::string> unreadable;

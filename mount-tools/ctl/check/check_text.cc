@@ -71,6 +71,24 @@ std::string PairsLine(const CheckReport& report) {
       " several files that share a stem, and stay together\n");
 }
 
+// "" if no file waits for a rule.
+std::string RecordHintLine(const CheckReport& report) {
+  if (!report.record_hint) return "";
+  const RecordHint& hint = *report.record_hint;
+  const bool seeks = report.device.device == DeviceKind::kSeekBound ||
+                     report.device.device == DeviceKind::kLatencyBound;
+  return absl::StrCat(
+      Title("records"), "no rule cuts ", ShownPath(hint.first),
+      hint.files > 1
+          ? absl::StrCat(" and ", HumanCount(hint.files - 1), " more")
+          : "",
+      "; if each row is a sample, use -o policy=",
+      seeks && !report.fits_in_memory ? "reimu" : "lirs",
+      ",record.as=", ShownPath(ShellWord(hint.rules)),
+      hint.files > 1 ? ", and record.align if rows of files correspond" : "",
+      "\n");
+}
+
 std::string MemoryLine(const CheckReport& report) {
   const MachineMemory& memory = report.memory;
   if (memory.bytes == 0) return Title("memory") + "size not known\n";
@@ -219,8 +237,8 @@ ReportJson DeviceJson(const DeviceProbe& device) {
 
 std::string CheckSummary(const CheckReport& report) {
   return absl::StrCat(
-      VerdictLines(report), "\n", NamesLine(report), MemoryLine(report),
-      Title("device"), report.device.line, "\n",
+      VerdictLines(report), "\n", NamesLine(report), RecordHintLine(report),
+      MemoryLine(report), Title("device"), report.device.line, "\n",
       ListLine("unreadable", report.unreadable),
       "\nThe evidence, and other commands: shufflectl check -v ",
       ShownPath(ShellWord(report.path)), "\n");
@@ -239,11 +257,11 @@ std::string CheckText(const CheckReport& report) {
       Title("layout"), ShownPath(report.substitution_safety.layout), "\n",
       NamesLine(report), SplitsLine(report),
       ListLine("manifests", report.manifests),
-      ListLine("containers", report.containers), PairsLine(report),
-      ListLine("unreadable", report.unreadable), MemoryLine(report),
-      Title("device"), report.device.line, "\n", Title("auto"),
-      ShownPath(report.choice.why), "\n", AheadLine(report), GainLine(report),
-      RecordGainLine(report), SuggestionLines(report));
+      ListLine("containers", report.containers), RecordHintLine(report),
+      PairsLine(report), ListLine("unreadable", report.unreadable),
+      MemoryLine(report), Title("device"), report.device.line, "\n",
+      Title("auto"), ShownPath(report.choice.why), "\n", AheadLine(report),
+      GainLine(report), RecordGainLine(report), SuggestionLines(report));
 }
 
 std::string CheckJson(const CheckReport& report) {
@@ -278,6 +296,8 @@ std::string CheckJson(const CheckReport& report) {
       {"splits", splits},
       {"manifests", report.manifests},
       {"containers", report.containers},
+      {"record_as", report.record_hint ? ReportJson(report.record_hint->rules)
+                                       : ReportJson()},
       {"unreadable", report.unreadable},
       {"memory_bytes", report.memory.bytes},
       {"memory_decided_by", report.memory.decided_by},

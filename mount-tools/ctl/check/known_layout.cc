@@ -2,14 +2,21 @@
 #include "mount-tools/ctl/check/known_layout.h"
 
 #include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "core/config/value_text.h"
 #include "core/dataset/file_kinds.h"
+#include "core/dataset/splits.h"
+#include "core/formats/fixed_formats.h"
+#include "core/formats/table/formats.h"
 
 namespace shufflefs {
 namespace {
@@ -91,7 +98,58 @@ absl::optional<KnownLayout> FindWebDataset(const Catalogue& catalogue) {
                    ", such as ", catalogue.path(*first))};
 }
 
+constexpr uint64_t kFewFiles = 16;
+constexpr uint64_t kSmallFile = uint64_t{64} << 10;
+
+// The rule for a file whose name indicates a format. "" if none does, or if the
+// file needs no rule.
+std::string RuleFor(absl::string_view name) {
+  const FileKind kind = KindOfFile(name);
+  if (kind == FileKind::kImage || kind == FileKind::kAudio ||
+      kind == FileKind::kHidden || kind == FileKind::kDocument ||
+      FormatByName(name) != nullptr) {
+    return "";
+  }
+  for (const RecordFormat* format : RecordFormats()) {
+    for (const absl::string_view suffix : format->likely_suffixes()) {
+      if (!absl::EndsWithIgnoreCase(name, suffix)) continue;
+      const bool has_header = suffix == ".csv" || suffix == ".tsv";
+      return absl::StrCat("*", name.substr(name.size() - suffix.size()), ":",
+                          format->name(), has_header ? ",header=1" : "",
+                          format == &FixedFormat() ? ",bytes=SIZE" : "");
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+absl::optional<RecordHint> FindRecordHint(const Catalogue& catalogue) {
+  const std::vector<bool> in_split = SplitDirs(catalogue);
+  RecordHint hint;
+  std::set<std::string> rules;
+  uint64_t bytes = 0;
+  uint64_t all_bytes = 0;
+  for (uint32_t e = 0; e < catalogue.entry_count(); ++e) {
+    const EntryId entry(e);
+    const absl::string_view name = catalogue.name(entry);
+    if (catalogue.kind(entry) != EntryKind::kFile || IsSplitName(name) ||
+        in_split[catalogue.parent(entry).value()]) {
+      continue;
+    }
+    all_bytes += catalogue.attributes(entry).size;
+    std::string rule = RuleFor(name);
+    if (rule.empty()) continue;
+    bytes += catalogue.attributes(entry).size;
+    if (hint.files++ == 0) hint.first = catalogue.path(entry);
+    rules.insert(std::move(rule));
+  }
+  const bool are_samples =
+      hint.files > kFewFiles && bytes / hint.files < kSmallFile;
+  if (bytes <= all_bytes / 2 || are_samples) return absl::nullopt;
+  hint.rules = absl::StrJoin(rules, ";");
+  return hint;
+}
 
 absl::optional<KnownLayout> FindKnownLayout(const Catalogue& catalogue) {
   if (absl::optional<KnownLayout> yolo = FindYolo(catalogue)) return yolo;

@@ -22,6 +22,17 @@ struct KnownLayout {
 // Splits count, too. Empty: none of these. Pure.
 absl::optional<KnownLayout> FindKnownLayout(const Catalogue& catalogue);
 
+// Files that may hold records but are no containers unless record.as says so.
+struct RecordHint {
+  std::string rules;  // for record.as
+  std::string first;  // path of the first file
+  uint64_t files = 0;
+};
+
+// Empty unless such files hold most of the bytes outside of splits. Many small
+// ones are taken for samples.
+absl::optional<RecordHint> FindRecordHint(const Catalogue& catalogue);
+
 }  // namespace shufflefs
 
 #endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_KNOWN_LAYOUT_H_

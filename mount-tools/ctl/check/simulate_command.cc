@@ -18,7 +18,6 @@
 #include "core/quality/epoch_memory.h"
 #include "core/quality/mixing.h"
 #include "mount-tools/config/option_table.h"
-#include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/check/mixing_text.h"
 #include "mount-tools/ctl/check/simulated_data.h"
 #include "mount-tools/ctl/check/simulated_nodes.h"
@@ -50,12 +49,7 @@ absl::Status ApplySetting(const std::string& word, const std::string& cwd,
                           MountConfig& mount, ViewConfig& view) {
   const size_t equals = word.find('=');
   const std::string key = word.substr(0, equals);
-  std::string value = word.substr(equals + 1);
-  const Option* option = FindOption(key);
-  const bool path = option != nullptr && option->kind == ValueKind::kPath &&
-                    key != "path" && !value.empty();
-  if (path) value = AbsolutePath(value, cwd);
-  return SetOption(key, value, mount, view);
+  return SetOptionBelow(cwd, key, word.substr(equals + 1), mount, view);
 }
 
 absl::StatusOr<Request> ParseWords(const std::vector<std::string>& words,
@@ -212,10 +206,13 @@ class SimulateCommand : public Command {
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedData> data,
                      MakeData(request, scanned));
     if (scanned && OrdersOnlyRecords(data->policy())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          words_.front(), " shuffles records, and no file of ", scanned->path,
-          " is a container; name the format, such as record.as=*.csv:lines, "
-          "or another policy"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(words_.front(), " shuffles records, and no file of ",
+                       scanned->path, " is a container; ",
+                       request.config.record.as.empty()
+                           ? "name the format, such as record.as=*.csv:lines,"
+                           : "correct the patterns of record.as,",
+                       " or name another policy"));
     }
     if (!nodes_.empty()) return RunNodes(request, *data, Epoch(epoch), context);
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,

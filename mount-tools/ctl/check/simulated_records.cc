@@ -43,7 +43,11 @@ absl::StatusOr<absl::optional<SimulatedRecords>> SimulateRecords(
   };
   ASSIGN_OR_RETURN(const std::shared_ptr<const ViewSetup> setup,
                    MakeViewSetup(config, scanned.catalogue, tools, nullptr));
-  if (containers == nullptr || containers->empty()) {
+  if (containers == nullptr) return absl::optional<SimulatedRecords>();
+  if (containers->empty()) {
+    for (const std::string& warning : containers->Report().warnings) {
+      *context.err << "shufflectl: " << ShownPath(warning) << "\n";
+    }
     return absl::optional<SimulatedRecords>();
   }
   // The report has what the log would say about files.

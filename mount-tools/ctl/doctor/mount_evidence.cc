@@ -12,7 +12,6 @@
 #include "absl/types/optional.h"
 #include "fs/fuse/run_apart.h"
 #include "mount-tools/ctl/mount_client.h"
-#include "mount-tools/ctl/status_text.h"
 
 namespace shufflefs {
 namespace {
@@ -48,12 +47,13 @@ std::string ReadControls(const MountFacts& facts) {
   std::string text =
       MountClient(facts.mountpoint, "").Read("error").value_or("");
   text.push_back('\0');
-  const absl::StatusOr<StatusNames> names = NamesInStatus(facts.status);
-  if (!names.ok()) return text;
-  for (const std::string& view : names->views) {
-    absl::StrAppend(
-        &text,
-        MountClient(facts.mountpoint, view).Read("control").value_or(""));
+  // The status has no names that are not UTF-8.
+  const absl::StatusOr<MountConfig> config =
+      MountClient(facts.mountpoint, "").ReadConfig();
+  if (!config.ok()) return text;
+  for (const ViewConfig& view : config->views) {
+    const MountClient client(facts.mountpoint, ViewName(view.path));
+    absl::StrAppend(&text, client.Read("control").value_or(""));
     text.push_back('\0');
   }
   return text;

@@ -38,6 +38,11 @@ pid_t StartWithOutput(const std::vector<std::string>& words, int to) {
   return error == 0 ? child : 0;
 }
 
+void KeepEnd(std::string& text) {
+  if (text.size() <= kMostProgramOutput) return;
+  text.erase(0, text.size() - kMostProgramOutput);
+}
+
 }  // namespace
 
 std::string ProgramOutput(const std::vector<std::string>& words,
@@ -64,12 +69,15 @@ std::string ProgramOutput(const std::vector<std::string>& words,
     if (found < 0) continue;
     const ssize_t got = read(read_end.get(), buffer.data(), buffer.size());
     if (got > 0) text.append(buffer.data(), static_cast<size_t>(got));
+    // Seldom, because it moves the rest.
+    if (text.size() >= 2 * kMostProgramOutput) KeepEnd(text);
     whole = got == 0;
     if (got < 0 && errno != EINTR) break;
   }
   if (!whole) kill(child, SIGKILL);
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
+  KeepEnd(text);
   return whole ? text : "";
 }
 

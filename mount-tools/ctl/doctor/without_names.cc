@@ -60,8 +60,7 @@ std::string StatusWithoutNames(absl::string_view json) {
 }
 
 std::string SettingsText(absl::string_view control, bool names) {
-  const absl::StatusOr<MountConfig> config =
-      ParseConfig(control, "control", "/");
+  const absl::StatusOr<MountConfig> config = ParseEffective(control, "control");
   if (!config.ok() || config->views.empty()) return "";
   std::string text;
   for (const Option& option : Options()) {

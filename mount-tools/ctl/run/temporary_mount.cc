@@ -45,6 +45,7 @@ absl::StatusOr<std::vector<std::string>> WordsFor(
     const CommandContext& context) {
   std::vector<std::string> words;
   if (!request.config.empty()) {
+    RETURN_IF_ERROR(Annotate(RefuseHome(request.config), "config"));
     words = {"--config", AbsolutePath(request.config, context.cwd)};
   }
   for (const std::string& option : request.options) {

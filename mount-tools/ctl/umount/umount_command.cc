@@ -18,6 +18,7 @@
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "mount-tools/config/mount_table.h"
+#include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/mount_client.h"
 #include "mount-tools/ctl/umount/end_mount.h"
 
@@ -69,7 +70,7 @@ class UmountCommand : public Command {
     options.lazy = lazy_;
     ASSIGN_OR_RETURN(const std::vector<MountEntry> mounts, ReadMountInfo());
     ASSIGN_OR_RETURN(const MountEntry mount,
-                     ChooseMount(choice_, context.cwd, mounts));
+                     MountToEnd(choice_, context.cwd, mounts));
     RETURN_IF_ERROR(RefuseOthers(mount));
     const absl::Status status = EndMount(mount.mountpoint, options);
     if (!absl::IsUnavailable(status)) return status;
@@ -85,6 +86,21 @@ class UmountCommand : public Command {
 };
 
 }  // namespace
+
+absl::StatusOr<MountEntry> MountToEnd(const MountChoice& choice,
+                                      absl::string_view cwd,
+                                      const std::vector<MountEntry>& mounts) {
+  absl::StatusOr<MountEntry> mount = ChooseMount(choice, cwd, mounts);
+  if (!absl::IsNotFound(mount.status()) || !ShufflefsMounts(mounts).empty()) {
+    return mount;
+  }
+  const std::string where =
+      choice.path.empty() ? "nothing is mounted by shufflefs"
+                          : absl::StrCat(AbsolutePath(choice.path, cwd),
+                                         ": is not inside a shufflefs mount");
+  return absl::NotFoundError(
+      absl::StrCat(where, "; there is nothing to unmount"));
+}
 
 std::unique_ptr<Command> MakeUmountCommand() {
   return std::make_unique<UmountCommand>();

@@ -39,6 +39,15 @@ TEST(RecordRulesTest, TheFirstRuleThatMatchesDecides) {
   EXPECT_EQ(rules.Asked("bin"), &LinesFormat());
 }
 
+TEST(RecordRulesTest, ARuleHasItsTextAsWritten) {
+  const RecordRules rules = Rules(" a*.bin : idx ;*.bin:fixed,bytes=7;");
+  ASSERT_EQ(rules.count(), 2u);
+  EXPECT_EQ(rules.text(0), "a*.bin : idx");
+  EXPECT_EQ(rules.text(1), "*.bin:fixed,bytes=7");
+  EXPECT_EQ(rules.RuleOf("d/x.bin"), 1u);
+  EXPECT_EQ(rules.RuleOf("x.bi"), absl::nullopt);
+}
+
 TEST(RecordRulesTest, APatternWithoutASlashIsOfTheNameAlone) {
   const RecordRules rules = Rules("*.svm:lines");
   EXPECT_EQ(rules.Asked("x.svm"), &LinesFormat());

@@ -35,14 +35,15 @@ using testing_support::Tfrecords;
 class ContainerSetTest : public ::testing::Test {
  protected:
   // Of the tree as it is now.
-  std::shared_ptr<ContainerSet> Make(const ViewConfig& config = {}) {
+  std::shared_ptr<ContainerSet> Make(const ViewConfig& config = {},
+                                     const ContainerSetOptions& options = {}) {
     catalogue_ = std::make_shared<const Catalogue>(tree_.Scanned());
     auto dataset = Dataset::Make(catalogue_, config, "");
     EXPECT_TRUE(dataset.ok()) << dataset.status();
     auto rules = RecordRules::Parse(config.record);
     EXPECT_TRUE(rules.ok()) << rules.status();
     return std::make_shared<ContainerSet>(*std::move(dataset),
-                                          *std::move(rules));
+                                          *std::move(rules), options);
   }
   EntryId Entry(const std::string& path) const {
     return *catalogue_->FindPath(path);
@@ -116,6 +117,22 @@ TEST_F(ContainerSetTest, AFileWithASidecarIsUntouched) {
       EXPECT_THAT(why, HasSubstr("sidecar")) << path;
     }
   }
+}
+
+TEST_F(ContainerSetTest, ARuleThatDecidesNoFileIsNamed) {
+  tree_.Files({"a/x.npy", "val/y.csv", "X.bin", "y.bin", "z.tar"});
+  ViewConfig config =
+      As("*.npyy:npy;a/*:npy;x.npy:npy;y.csv:lines;y.bin:fixed,bytes=1");
+  config.record.align = "X.bin:y.bin";
+  EXPECT_THAT(
+      Make(config)->Report().warnings,
+      ElementsAre("record.as: *.npyy:npy decides no file: none matches, or an "
+                  "earlier rule does; correct its pattern",
+                  ::testing::StartsWith("record.as: x.npy:npy decides no ")));
+  EXPECT_THAT(Make(As("*:tar"))->Report().warnings, IsEmpty());
+  ContainerSetOptions options;
+  options.rules_are_shared = true;
+  EXPECT_THAT(Make(As("*.npyy:npy"), options)->Report().warnings, IsEmpty());
 }
 
 TEST_F(ContainerSetTest, FilesThatShareAnIndexAreUntouched) {
