@@ -63,6 +63,7 @@ MiniEpochStatus MetBinder::status() const {
 }
 
 std::string MetBinder::ServedNow() const {
+  if (!resumed_.empty()) return PackCounts(resumed_);  // no epoch has them yet
   std::vector<uint32_t> counts = Taken();
   ForEachUnopened(
       [&](uint32_t sample) { counts[sample] -= counts[sample] > 0; });

@@ -103,6 +103,16 @@ TEST(MetBinderStateTest, MiniEpochsFitTheTier) {
   EXPECT_EQ(MetProgress::MiniEpochsFor(options, data->input), 4u);
 }
 
+// Another policy may come before its first epoch.
+TEST(MetBinderStateTest, CountsThatNoEpochHasYetAreKept) {
+  Job job(Fixed(4, 2, 4), {40}, 13);
+  job.Epoch(0, 25);
+  const std::string served = job.binder().ServedNow();
+  Job later(Fixed(4, 2, 4), {40}, 13);
+  ASSERT_TRUE(later.binder().TakeServed(served).ok());
+  EXPECT_EQ(later.binder().ServedNow(), served);
+}
+
 TEST(MetBinderStateTest, OneMiniEpochIsAllSamplesWhateverWasShown) {
   Job job(Fixed(1, 2, 4), {40}, 31);
   job.Epoch(0, 25);
