@@ -25,6 +25,37 @@ bool NeedsHash(absl::string_view path) {
          path.size() + kPrefixMax > kNameMax;
 }
 
+// What the directories of a view's files add to their paths. So nobody makes
+// the path of each file to see whether it needs a hash.
+class DirectoryForms {
+ public:
+  // `prefix_bytes`: of the view's own path.
+  DirectoryForms(const Catalogue& catalogue, size_t prefix_bytes)
+      : catalogue_(catalogue), forms_(catalogue.dir_count()) {
+    for (uint32_t d = 0; d < forms_.size(); ++d) {
+      const std::string path = catalogue.path(DirId(d));
+      if (path.size() <= prefix_bytes) continue;
+      forms_[d].bytes = path.size() - prefix_bytes + 1;
+      forms_[d].has_tilde = path.find('~', prefix_bytes) != std::string::npos;
+    }
+  }
+  // As NeedsHash, of the file's path.
+  bool NeedHash(EntryId file) const {
+    const Form& form = forms_[catalogue_.parent(file).value()];
+    const absl::string_view name = catalogue_.name(file);
+    return form.has_tilde || NeedsHash(name) ||
+           form.bytes + name.size() + kPrefixMax > kNameMax;
+  }
+
+ private:
+  struct Form {
+    size_t bytes = 0;  // with the slash behind it
+    bool has_tilde = false;
+  };
+  const Catalogue& catalogue_;
+  std::vector<Form> forms_;
+};
+
 // "<16 hex>~<tail>", or "<16 hex>~<number>~<tail>". The hash distinguishes
 // paths. The tail keeps the extension and a recognisable part of the name.
 std::string HashedKey(absl::string_view path, uint64_t number = 0) {
@@ -37,12 +68,14 @@ std::string HashedKey(absl::string_view path, uint64_t number = 0) {
 
 }  // namespace
 
-RankedNames::RankedNames(std::shared_ptr<const Dataset> dataset)
+RankedNames::RankedNames(std::shared_ptr<const Dataset> dataset,
+                         std::function<void()> waits)
     : dataset_(std::move(dataset)),
       prefix_bytes_(dataset_->root() == DirId(0)
                         ? 0
                         : dataset_->catalogue().path(dataset_->root()).size() +
-                              1) {}
+                              1),
+      waits_(std::move(waits)) {}
 
 std::string RankedNames::PathInView(EntryId file) const {
   return dataset_->catalogue().path(file).substr(prefix_bytes_);
@@ -88,27 +121,36 @@ absl::optional<EntryId> RankedNames::FindHashed(absl::string_view key) const {
   if (key.size() <= kHashDigits || key[kHashDigits] != '~') {
     return absl::nullopt;
   }
-  MutexLock lock(mu_);
-  if (!collected_) CollectHashed();
-  auto found = hashed_.find(std::string(key));
-  if (found == hashed_.end()) return absl::nullopt;
+  const std::shared_ptr<const Hashed> hashed = Collected();
+  const auto found = hashed->files.find(key);
+  if (found == hashed->files.end()) return absl::nullopt;
   return found->second;
 }
 
 std::string RankedNames::HashedName(EntryId file,
                                     absl::string_view path) const {
-  MutexLock lock(mu_);
-  if (!collected_) CollectHashed();
-  const auto number = numbers_.find(file);
-  return HashedKey(path, number == numbers_.end() ? 0 : number->second);
+  const std::shared_ptr<const Hashed> hashed = Collected();
+  const auto number = hashed->numbers.find(file);
+  return HashedKey(path, number == hashed->numbers.end() ? 0 : number->second);
 }
 
-bool RankedNames::Claim(const std::string& key, EntryId file) const {
+std::shared_ptr<const RankedNames::Hashed> RankedNames::Collected() const {
+  if (std::shared_ptr<const Hashed> known = collected_.Get()) return known;
+  if (waits_) waits_();
+  MutexLock one_at_a_time(collecting_mu_);
+  if (std::shared_ptr<const Hashed> known = collected_.Get()) return known;
+  collected_.Set(std::make_shared<const Hashed>(Collect()));
+  return collected_.Get();
+}
+
+bool RankedNames::Claim(const std::string& key, EntryId file,
+                        Hashed& hashed) const {
   // A path of the plain form may spell the name of a hashed one.
-  return !FindPlain(key) && hashed_.emplace(key, file).second;
+  return !FindPlain(key) && hashed.files.emplace(key, file).second;
 }
 
-void RankedNames::CollectHashed() const {
+std::vector<EntryId> RankedNames::FilesToHash() const {
+  const DirectoryForms forms(dataset_->catalogue(), prefix_bytes_);
   const Grouping& grouping = dataset_->grouping();
   std::vector<EntryId> files;
   for (uint32_t g = 0; g < grouping.group_count(); ++g) {
@@ -116,23 +158,30 @@ void RankedNames::CollectHashed() const {
     for (uint64_t k = 0; k < uint64_t{group.samples} * group.columns; ++k) {
       const EntryId file =
           grouping.member(GroupId(g), k / group.columns, k % group.columns);
-      if (NeedsHash(PathInView(file))) files.push_back(file);
+      if (forms.NeedHash(file)) files.push_back(file);
     }
   }
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+RankedNames::Hashed RankedNames::Collect() const {
+  Hashed hashed;
   std::vector<EntryId> refused;
-  for (const EntryId file : files) {
-    if (!Claim(HashedKey(PathInView(file)), file)) refused.push_back(file);
+  for (const EntryId file : FilesToHash()) {
+    if (!Claim(HashedKey(PathInView(file)), file, hashed)) {
+      refused.push_back(file);
+    }
   }
   absl::flat_hash_map<std::string, uint64_t> last;  // by the refused name
   for (const EntryId file : refused) {
     const std::string path = PathInView(file);
     uint64_t& number = last.try_emplace(HashedKey(path), 1).first->second;
-    while (!Claim(HashedKey(path, ++number), file)) {
+    while (!Claim(HashedKey(path, ++number), file, hashed)) {
     }
-    numbers_[file] = number;
+    hashed.numbers[file] = number;
   }
-  collected_ = true;
+  return hashed;
 }
 
 }  // namespace shufflefs

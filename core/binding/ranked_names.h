@@ -11,24 +11,30 @@
 #define SHUFFLEFS_CORE_BINDING_RANKED_NAMES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/base/mutex.h"
+#include "core/base/published.h"
 #include "core/dataset/dataset.h"
 
 namespace shufflefs {
 
 // Thread-safe. Hashed names are collected once, by one pass over the view's
 // files, when the first name that is not of the plain form is made or looked
-// up.
+// up. Who needs one meanwhile waits. Names of the plain form wait for nothing.
 class RankedNames {
  public:
-  explicit RankedNames(std::shared_ptr<const Dataset> dataset);
+  // `waits` is called, with no lock held, on a thread that is about to collect
+  // names, or to wait for them. May be empty.
+  explicit RankedNames(std::shared_ptr<const Dataset> dataset,
+                       std::function<void()> waits = {});
 
   std::string Name(uint64_t rank, EntryId file) const;
   // The file that a name shows. Empty if the form is wrong, or if the file is
@@ -37,26 +43,32 @@ class RankedNames {
   absl::optional<EntryId> Find(absl::string_view name) const;
 
  private:
+  struct Hashed {
+    absl::flat_hash_map<std::string, EntryId> files;
+    // Of files that have one.
+    absl::flat_hash_map<EntryId, uint64_t> numbers;
+  };
   std::string PathInView(EntryId file) const;
   // `key` is a name without its rank.
   absl::optional<EntryId> FindPlain(absl::string_view key) const;
   absl::optional<EntryId> FindHashed(absl::string_view key) const;
   std::string HashedName(EntryId file, absl::string_view path) const;
-  void CollectHashed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::shared_ptr<const Hashed> Collected() const
+      ABSL_LOCKS_EXCLUDED(collecting_mu_);
+  Hashed Collect() const;
+  // The files with such a name, by entry.
+  std::vector<EntryId> FilesToHash() const;
   // Gives `key` to `file` unless another file has it.
-  bool Claim(const std::string& key, EntryId file) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Claim(const std::string& key, EntryId file, Hashed& hashed) const;
 
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
   const size_t prefix_bytes_;  // of the view's own path
+  const std::function<void()> waits_;
 
-  mutable Mutex mu_;
-  mutable bool collected_ ABSL_GUARDED_BY(mu_) = false;
-  mutable absl::flat_hash_map<std::string, EntryId> hashed_
-      ABSL_GUARDED_BY(mu_);
-  // Of files that have one.
-  mutable absl::flat_hash_map<EntryId, uint64_t> numbers_ ABSL_GUARDED_BY(mu_);
+  mutable Published<Hashed> collected_;  // self-synchronised
+  // Held while one thread collects, and before the locks of collected_.
+  mutable Mutex collecting_mu_;
 };
 
 }  // namespace shufflefs

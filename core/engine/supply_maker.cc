@@ -413,7 +413,7 @@ absl::Status SupplyFactory::TakePack(const PoolFacet& pool,
                                      Supply::Parts& parts, BinderInput& input) {
   const std::string& path = pool.packed;
   absl::StatusOr<SourceDir> dir =
-      SourceDir::At(path, Reached(parts_.reach, path));
+      OpenPackDir(path, Reached(parts_.reach, path), *parts_.source);
   if (!dir.ok()) return Annotate(dir.status(), pool.packed_key);
   auto pack = std::make_unique<Pack>(Pack{*std::move(dir), {}, {}, {}});
   ASSIGN_OR_RETURN(std::shared_ptr<const PackIndex> index,

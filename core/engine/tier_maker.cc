@@ -42,21 +42,6 @@ std::string TierNameOf(const ViewConfig& view) {
                            : absl::StrReplaceAll(view.path, {{"/", "~"}});
 }
 
-// Returns the views of the mount that copy, and `view`. They share the tier.
-std::vector<const ViewConfig*> ViewsThatShare(const MountConfig& mount,
-                                              const ViewConfig& view,
-                                              PolicyTable policies) {
-  std::vector<const ViewConfig*> views;
-  for (const ViewConfig& each : mount.views) {
-    const PolicyEntry* const entry = FindPolicy(policies, each.policy);
-    if ((entry != nullptr && entry->shares_tier) || each.path == view.path) {
-      views.push_back(&each);
-    }
-  }
-  if (views.empty()) views.push_back(&view);
-  return views;
-}
-
 // Returns the bytes of the files of these views below a tier's path, which was
 // reached. We may use this space again. Files of other views stay for other
 // mounts, so they do not count.
@@ -159,9 +144,7 @@ absl::StatusOr<uint64_t> TierMaker::CapacityOfNew(
           "; name a directory that exists, or make it: mkdir -p ", path));
     }
     const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize;
-    const uint64_t own = OwnBytes(
-        reached, ViewsThatShare(*parts_.config, config, parts_.policies));
-    capacity = (free + own) / 10 * 9;
+    capacity = (free + OwnBytes(reached, Share().Views())) / 10 * 9;
   }
   return capacity / parts;
 }
@@ -170,17 +153,24 @@ TierMaker::TierShare TierMaker::Share() const {
   return {parts_.config, parts_.given, parts_.policies};
 }
 
-uint64_t TierMaker::TierShare::PartsFor(const ViewConfig& view) const {
-  uint64_t copying = 0;
-  bool is_one = false;
+std::vector<const ViewConfig*> TierMaker::TierShare::Views() const {
+  std::vector<const ViewConfig*> copying;
   for (const ViewConfig& each : given != nullptr ? *given : mount->views) {
     const PolicyEntry* const entry = FindPolicy(policies, each.policy);
-    if (entry == nullptr || !entry->shares_tier) continue;
-    ++copying;
-    is_one |= each.path == view.path;
+    if (entry != nullptr && entry->shares_tier) copying.push_back(&each);
   }
-  if (copying > 0) return is_one ? copying : 0;
-  return std::max<uint64_t>(1, mount->views.size());
+  if (!copying.empty()) return copying;
+  std::vector<const ViewConfig*> all;
+  for (const ViewConfig& each : mount->views) all.push_back(&each);
+  return all;
+}
+
+uint64_t TierMaker::TierShare::PartsFor(const ViewConfig& view) const {
+  const std::vector<const ViewConfig*> views = Views();
+  const bool is_one = std::any_of(
+      views.begin(), views.end(),
+      [&](const ViewConfig* each) { return each->path == view.path; });
+  return is_one ? views.size() : 0;
 }
 
 uint64_t TierMaker::CapacityOf(const TierShare& share, const ViewConfig& view) {

@@ -55,6 +55,9 @@ class TierMaker {
     const std::vector<ViewConfig>* given = nullptr;
     PolicyTable policies;
 
+    // Returns the views that have a part. What they left in the tier is free
+    // for them.
+    std::vector<const ViewConfig*> Views() const;
     // Returns in how many parts the tier is cut, of which the view has one. 0:
     // others have all.
     uint64_t PartsFor(const ViewConfig& view) const;

@@ -31,7 +31,8 @@ constexpr uint64_t kReadBefore = 64;
 constexpr uint64_t kReadUnknown = 128;
 constexpr uint64_t kApart = 256;
 constexpr uint64_t kSuspected = 512;
-constexpr uint64_t kFlagsEnd = 1024;
+constexpr uint64_t kServedBefore = 1024;
+constexpr uint64_t kFlagsEnd = 2048;
 
 // CRC-16/CCITT: detects every one- and two-bit error and every burst of up to
 // 16 bits in a word.
@@ -149,8 +150,10 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
       (record.continues ? kContinues : 0) | (record.repeats ? kRepeats : 0) |
       (record.unexplained ? kUnexplained : 0) | (record.moves ? kMoves : 0) |
       (record.apart ? kApart : 0) | (record.suspected ? kSuspected : 0) |
+      (record.served_before.empty() ? 0 : kServedBefore) |
       FlagsOf(record.read_before) | uint64_t{record.by_hand} << kByHandShift);
   if (record.repeats) writer.Put(record.served);
+  if (!record.served_before.empty()) writer.Put(record.served_before);
   for (const CarriedPair& pair : record.carried) {
     writer.Put(pair.name);
     writer.Put(pair.sample);
@@ -237,6 +240,7 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   epoch.suspected = (flags & kSuspected) != 0;
   epoch.read_before = ReadBeforeOf(flags);
   if (epoch.repeats) epoch.served = reader.Text();
+  if ((flags & kServedBefore) != 0) epoch.served_before = reader.Text();
   while (reader.left() > 0) {
     const uint64_t name = reader.NumberBelow(epoch.names);
     epoch.carried.push_back({name, reader.NumberBelow(epoch.names)});

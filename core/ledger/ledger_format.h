@@ -60,6 +60,9 @@ struct LedgerEpoch {
   // the binder's format.
   bool repeats = false;
   std::string served;
+  // For any other epoch: the counts of an epoch before it that repeated, for
+  // one that repeats again. Or "".
+  std::string served_before;
   // What names show, or contents, differ between epochs.
   bool moves = false;
   // The pass before it ended without an explanation: it may be half of one.

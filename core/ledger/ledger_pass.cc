@@ -297,6 +297,7 @@ uint64_t LedgerPass::memory_bytes() const {
   return sizeof(*this) + held.memory_bytes() + shown.memory_bytes() +
          unnamed.bits().size() * sizeof(SampleBits) +
          begin.carried.size() * sizeof(CarriedPair) + begin.served.size() +
+         begin.served_before.size() +
          tally.recent.told().opens.size() * sizeof(LedgerOpen) +
          containers.size() * (kNode + sizeof(uint64_t)) +
          (evidence.surplus.size() + evidence.again.size()) * sizeof(uint64_t);

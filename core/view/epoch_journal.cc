@@ -146,7 +146,11 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
   }
   record.reactive = binding.bound_names() != nullptr;
   record.repeats = binding.repeats();
-  if (record.repeats) record.served = binding.bound_names()->Served();
+  if (record.repeats) {
+    record.served = binding.bound_names()->Served();
+  } else {
+    record.served_before = ServedBefore(setup);
+  }
   record.carried = binding.carried().pairs();
   return record;
 }
@@ -263,6 +267,8 @@ void EpochJournal::Adopt(LedgerState& state, const Binding& binding) {
   noted_again_ = 0;
   ShowAgain(state, binding);
   state.begin.view = id_;
+  if (state.begin.repeats) served_.clear();  // the state has counts of its own
+  state.begin.served_before = served_;
   writer_->Adopt(state);
 }
 
@@ -299,6 +305,7 @@ OpenTracker::Past EpochJournal::PastOf(const LedgerState& state,
 
 void EpochJournal::KeepServed(const ViewSetup& before, const ViewSetup& now) {
   if (before.supply == now.supply || !before.repeats()) return;
+  if (!served_.empty()) return;  // `before` never began to count
   served_ = before.supply->sets().ServedNow();
 }
 
@@ -307,24 +314,29 @@ void EpochJournal::GiveServed(const ViewSetup& now) {
   LogRefusal(now.supply->sets().TakeServed(std::exchange(served_, "")));
 }
 
+std::string EpochJournal::ServedBefore(const ViewSetup& setup) const {
+  if (!served_.empty() || !setup.repeats()) return served_;
+  return setup.supply->sets().ServedNow();  // it counts, but not this epoch
+}
+
 void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
                               bool ended) {
   const LedgerEpoch& then = last.begin;
-  if (!then.repeats || then.served.empty() || now.supply == nullptr ||
-      !now.supply->repeats() ||
+  const std::string& served = then.repeats ? then.served : then.served_before;
+  if (served.empty() ||
       then.fingerprint != now.dataset->catalogue().samples_fingerprint()) {
     return;
   }
   const uint64_t samples = now.dataset->grouping().sample_count();
-  absl::StatusOr<std::vector<uint32_t>> counts =
-      UnpackCounts(then.served, samples);
+  absl::StatusOr<std::vector<uint32_t>> counts = UnpackCounts(served, samples);
   if (!counts.ok() || then.names != samples) return;
-  if (ended) {
+  if (ended && then.repeats) {
     for (const CarriedPair& pair : last.bound_and_consumed()) {
       ++(*counts)[pair.sample];
     }
   }
-  LogRefusal(now.supply->sets().TakeServed(PackCounts(*counts)));
+  served_ = PackCounts(*counts);
+  if (now.repeats()) GiveServed(now);
 }
 
 }  // namespace shufflefs

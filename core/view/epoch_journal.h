@@ -95,13 +95,15 @@ class EpochJournal {
 
   // Hands over how often samples were shown to a supply that begins. The counts
   // come from the last supply that counted, or from the ledger of an earlier
-  // run.
+  // run. Until then, the record of each epoch has them.
   void KeepServed(const ViewSetup& before, const ViewSetup& now);
   void GiveServed(const ViewSetup& now);
   // `ended`: also counts what that epoch had shown.
   void TakeServed(const ViewSetup& now, const LedgerState& last, bool ended);
 
  private:
+  // The counts for the record of an epoch that does not count.
+  std::string ServedBefore(const ViewSetup& setup) const;
   void NoteShown(const Binding& binding, const CarriedPair& pair);
   void ShowAgain(const LedgerState& state, const Binding& binding);
   std::vector<CarriedPair> Seen(const Binding& binding,
@@ -112,7 +114,8 @@ class EpochJournal {
   std::shared_ptr<LedgerWriter> writer_;
   uint64_t noted_again_ = 0;  // non-first opens noted in this epoch
   ShownPairs shown_;
-  std::string served_;   // counts of a setup that ended, or ""
+  // Counts of a setup that ended. Or "": no supply counted, or one has them.
+  std::string served_;
   std::string dropped_;  // a warning, or ""
   bool has_begun_ = false;
 };

@@ -326,6 +326,7 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   live_->Close();
   const bool were_fixed = !setup_->rebinds();
   pending_ = nullptr;
+  if (!then.repeats) journal_.KeepServed(*setup_, *setup);
   setup_ = std::move(setup);
   waiting_ = then.read_before;
   NoteByHand(then.by_hand, *setup_);

@@ -397,7 +397,7 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
   }
   setup->dataset = std::move(dataset);
   SetOptionsHash(tools, *setup);
-  setup->ranked = std::make_shared<RankedNames>(setup->dataset);
+  setup->ranked = std::make_shared<RankedNames>(setup->dataset, tools.waits);
   RETURN_IF_ERROR(MakeMemory(tools, nullptr, *setup));
   return std::shared_ptr<const ViewSetup>(std::move(setup));
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fs/fuse/dir_stream.h"
 
+#include <limits.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "fs/fuse/fuse_reply.h"
@@ -10,6 +13,7 @@ namespace {
 
 // Entries that are fetched together, so that their cache misses overlap.
 constexpr size_t kBatch = 64;
+constexpr size_t kBatchBytes = kBatch * (sizeof(DirEntry) + NAME_MAX);
 
 // Appends one entry. Returns its size, which exceeds `room` if it did not fit.
 size_t AddEntry(FuseContext& context, absl::Span<char> room,
@@ -40,8 +44,14 @@ size_t AddEntry(FuseContext& context, absl::Span<char> room,
 
 }  // namespace
 
-DirStream::DirStream(std::unique_ptr<const DirHandle> dir)
-    : dir_(std::move(dir)) {}
+DirStream::DirStream(std::unique_ptr<const DirHandle> dir,
+                     std::shared_ptr<AheadMemory> ahead)
+    : dir_(std::move(dir)), ahead_(std::move(ahead)) {}
+
+DirStream::~DirStream() {
+  MutexLock lock(mu_);
+  DropBuffers();
+}
 
 void DirStream::Reply(fuse_req_t req, const Piece& piece) {
   FuseContext& context = Context(req);
@@ -52,9 +62,28 @@ void DirStream::Reply(fuse_req_t req, const Piece& piece) {
   // before they are requested.
   const bool more = !at_end_ && !piece.plus;
   made_ = Piece();
-  if (!more) return;
+  if (at_end_) DropBuffers();
+  if (at_end_ || !KeepBuffers() || !more) return;
   context.let_others_serve();
   Make(context, Piece{piece.bytes, next_, false});
+}
+
+bool DirStream::KeepBuffers() {
+  const size_t bytes = buffer_.size() + kBatchBytes;
+  if (bytes > kept_ && !ahead_->Take(bytes - kept_)) {
+    DropBuffers();
+    return false;
+  }
+  kept_ = std::max(kept_, bytes);
+  return true;
+}
+
+void DirStream::DropBuffers() {
+  std::vector<char>().swap(buffer_);  // `= {}` would keep its memory
+  std::vector<DirEntry>().swap(batch_);
+  batch_size_ = 0;
+  ahead_->Give(kept_);
+  kept_ = 0;
 }
 
 void DirStream::Make(FuseContext& context, const Piece& piece) {

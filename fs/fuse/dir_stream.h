@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DirStream is an open directory as the kernel reads it, piece by piece. While
-// the reader processes one piece, the next is made.
+// the reader processes one piece, the next is made, if the memory of all such
+// pieces suffices.
 #ifndef SHUFFLEFS_FS_FUSE_DIR_STREAM_H_
 #define SHUFFLEFS_FS_FUSE_DIR_STREAM_H_
 
@@ -10,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
 #include "fs/fuse/fuse_ops.h"
+#include "fs/fuse/open_dirs.h"
 #include "fs/model/dir_handle.h"
 
 namespace shufflefs {
@@ -18,7 +20,9 @@ namespace shufflefs {
 // directory descriptor.
 class DirStream {
  public:
-  explicit DirStream(std::unique_ptr<const DirHandle> dir);
+  DirStream(std::unique_ptr<const DirHandle> dir,
+            std::shared_ptr<AheadMemory> ahead);
+  ~DirStream();
 
   struct Piece {
     size_t bytes = 0;
@@ -34,10 +38,14 @@ class DirStream {
  private:
   void Make(FuseContext& context, const Piece& piece)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns whether the buffers may stay for the next piece. Else drops them.
+  bool KeepBuffers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void DropBuffers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The entry at `offset`. Null at the end.
   const DirEntry* At(uint64_t offset) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::unique_ptr<const DirHandle> dir_;
+  const std::shared_ptr<AheadMemory> ahead_;
 
   Mutex mu_;
   Piece made_ ABSL_GUARDED_BY(mu_);  // content of buffer_; bytes 0: nothing
@@ -48,6 +56,7 @@ class DirStream {
   std::vector<DirEntry> batch_ ABSL_GUARDED_BY(mu_);
   uint64_t batch_offset_ ABSL_GUARDED_BY(mu_) = 0;
   size_t batch_size_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t kept_ ABSL_GUARDED_BY(mu_) = 0;  // bytes of ahead_
 };
 
 }  // namespace shufflefs

@@ -217,8 +217,9 @@ void OpenDir(fuse_req_t req, fuse_ino_t ino, fuse_file_info* info) {
   absl::StatusOr<std::unique_ptr<DirHandle>> dir =
       Fs(req).OpenDir(ino, Asker(req));
   if (!dir.ok()) return ReplyError(req, "opendir", dir.status());
+  OpenDirs& dirs = Context(req).open_dirs;
   info->fh =
-      Context(req).open_dirs.Add(std::make_shared<DirStream>(*std::move(dir)));
+      dirs.Add(std::make_shared<DirStream>(*std::move(dir), dirs.ahead()));
   fuse_reply_open(req, info);
 }
 

@@ -5,6 +5,8 @@
 #ifndef SHUFFLEFS_FS_FUSE_OPEN_DIRS_H_
 #define SHUFFLEFS_FS_FUSE_OPEN_DIRS_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -17,9 +19,30 @@ namespace shufflefs {
 
 class DirStream;
 
+// AheadMemory bounds what all open directories keep for their next requests. A
+// reader chooses the size of a piece, up to 1 MiB, and how many are open.
+// Thread-safe.
+class AheadMemory {
+ public:
+  static constexpr size_t kMost = size_t{32} << 20;
+
+  // Returns whether there are so many bytes left. If so, takes them.
+  bool Take(size_t bytes) {
+    if (taken_.fetch_add(bytes) + bytes <= kMost) return true;
+    taken_ -= bytes;
+    return false;
+  }
+  void Give(size_t bytes) { taken_ -= bytes; }
+
+ private:
+  std::atomic<size_t> taken_{0};
+};
+
 // Thread-safe.
 class OpenDirs {
  public:
+  // For the directories that are added. They may outlive this object.
+  const std::shared_ptr<AheadMemory>& ahead() const { return ahead_; }
   // Returns a new handle.
   uint64_t Add(std::shared_ptr<DirStream> dir) {
     MutexLock lock(mu_);
@@ -43,6 +66,7 @@ class OpenDirs {
   }
 
  private:
+  const std::shared_ptr<AheadMemory> ahead_ = std::make_shared<AheadMemory>();
   mutable Mutex mu_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<DirStream>> open_
       ABSL_GUARDED_BY(mu_);

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -81,14 +82,17 @@ absl::Status RequestLoop::Run() {
   }
   End(0);
   std::vector<std::jthread> threads;
+  std::vector<std::jthread> left;
   int result;
   {
     MutexLock lock(mu_);
     threads.swap(threads_);
+    left.swap(left_);
     result = result_;
   }
   if (options_.ended) options_.ended(result >= 0);
   threads.clear();  // joins
+  left.clear();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (result < 0) return ErrnoStatus(-result, "request loop");
   return absl::OkStatus();
@@ -105,7 +109,8 @@ void RequestLoop::End(int result) {
 }
 
 void RequestLoop::StartOne() {
-  auto more = TryStartThread(absl::StrCat("sfs-serve-", threads_.size()),
+  if (threads_.size() >= options_.most_threads) return;
+  auto more = TryStartThread(absl::StrCat("sfs-serve-", started_++),
                              [this](std::stop_token) { Serve(); });
   if (more) threads_.push_back(*std::move(more));
 }
@@ -125,9 +130,24 @@ void RequestLoop::HandOver(bool must) {
 
 void RequestLoop::LetOthersServe() { HandOver(/*must=*/true); }
 
+bool RequestLoop::Leaves() {
+  const std::thread::id self = std::this_thread::get_id();
+  const bool is_needed =
+      ended_ || leader_ == std::thread::id() || leader_ == self || idle_ == 0;
+  if (is_needed || threads_.size() <= options_.max_threads) return false;
+  const auto own = std::find_if(
+      threads_.begin(), threads_.end(),
+      [&](const std::jthread& each) { return each.get_id() == self; });
+  left_.clear();  // joins those before it, so that their stacks go
+  left_.push_back(std::move(*own));
+  threads_.erase(own);
+  return true;
+}
+
 bool RequestLoop::Lead() {
   const std::thread::id self = std::this_thread::get_id();
   MutexLock lock(mu_);
+  if (Leaves()) return false;
   ++idle_;
   while (!ended_ && leader_ != std::thread::id() && leader_ != self) {
     lead_.Wait(mu_);

@@ -42,6 +42,9 @@ class RequestLoop {
     // If this many threads run, a thread leads on while it serves a slow
     // request.
     size_t max_threads = 32;
+    // With those whose requests wait. A client has as many requests under way
+    // as it has threads, so without a bound it could use up the daemon's.
+    size_t most_threads = 1024;
   };
   explicit RequestLoop(Options options);
   ~RequestLoop();
@@ -52,10 +55,12 @@ class RequestLoop {
   absl::Status Run();
   // Ends Run, from any thread, also before it has begun.
   void Stop() { End(0); }
-  // Call it on a thread that serves a request and is about to wait for
-  // something that needs another request. Another thread leads from now on; it
-  // is started beyond max_threads if necessary. Does nothing on any other
-  // thread.
+  // Call it on a thread that serves a request and is about to wait. Another
+  // thread leads from now on. It is started beyond max_threads if necessary,
+  // and ends when it is idle. If there are most_threads, none leads until one
+  // of them is free. So each wait must end even if no request is served
+  // meanwhile. Those for `sfs-list`, which sends requests, are given up after
+  // seconds. Does nothing on any other thread.
   void LetOthersServe();
 
  private:
@@ -73,10 +78,13 @@ class RequestLoop {
   bool IsQuick(const fuse_buf& request) const;
   // `must`: also beyond max_threads.
   void HandOver(bool must) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns whether this thread, which would be idle, is one too many. Then it
+  // is one of left_.
+  bool Leaves() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Lead() ABSL_LOCKS_EXCLUDED(mu_);
   void End(int result) ABSL_LOCKS_EXCLUDED(mu_);
-  // Does nothing if the system gives no more threads. Then the next free thread
-  // leads.
+  // Does nothing if there are most_threads, or if the system gives no more.
+  // Then the next free thread leads.
   void StartOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
@@ -92,6 +100,9 @@ class RequestLoop {
   std::thread::id leader_ ABSL_GUARDED_BY(mu_);
   size_t idle_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<std::jthread> threads_ ABSL_GUARDED_BY(mu_);
+  // The last that left. It takes no lock any more, and the next joins it.
+  std::vector<std::jthread> left_ ABSL_GUARDED_BY(mu_);
+  uint64_t started_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace shufflefs

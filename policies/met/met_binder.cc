@@ -54,15 +54,17 @@ void MetBinder::SetReady(uint64_t set) {
 
 MiniEpochStatus MetBinder::status() const {
   MiniEpochStatus status = progress_.status();
-  const std::vector<uint32_t> taken = Taken();
-  if (taken.empty()) return status;
-  const auto [least, most] = std::minmax_element(taken.begin(), taken.end());
-  status.fewest = *least;
-  status.most = *most;
+  status.fewest = taken_.least();
+  status.most = taken_.most();
   return status;
 }
 
+void MetBinder::CountTaken(uint32_t sample) {
+  taken_.Raise(progress_.served()[sample] - ahead_.Times(sample) - 1);
+}
+
 std::string MetBinder::ServedNow() const {
+  if (!resumed_.empty()) return PackCounts(resumed_);  // no epoch has them yet
   std::vector<uint32_t> counts = Taken();
   ForEachUnopened(
       [&](uint32_t sample) { counts[sample] -= counts[sample] > 0; });
@@ -82,7 +84,9 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
     progress_.Restart(seed, epoch, std::exchange(resumed_, {}));
     seed_ = seed;
   }
-  served_then_ = PackCounts(Taken());
+  const std::vector<uint32_t> taken = Taken();
+  served_then_ = PackCounts(taken);
+  taken_.Reset(taken);
   std::fill(sample_of_.begin(), sample_of_.end(), kNone);
   std::fill(last_name_.begin(), last_name_.end(), kNone);
   opened_.ClearAll();
@@ -91,6 +95,7 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
     Note(static_cast<uint32_t>(pair.name), sample, /*opened=*/true);
     ahead_.Forget(sample);
     progress_.Serve(sample);
+    CountTaken(sample);
   }
 }
 
@@ -134,6 +139,7 @@ SampleId MetBinder::Bind(SampleId name) {
   const MetLookAhead::Drawn drawn = ahead_.Take(group);
   ++(drawn.ready ? counts_.hits : counts_.misses);
   Note(IdOf(name), drawn.sample, /*opened=*/false);
+  CountTaken(drawn.sample);
   return SampleId(drawn.sample);
 }
 

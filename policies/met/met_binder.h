@@ -18,6 +18,7 @@
 #include "core/base/bitmap.h"
 #include "core/policy/binder.h"
 #include "core/policy/mini_epochs.h"
+#include "policies/met/count_spread.h"
 #include "policies/met/met_look_ahead.h"
 #include "policies/met/met_progress.h"
 
@@ -89,6 +90,8 @@ class MetBinder : public Binder, public MiniEpochs {
   void ForEachUnopened(Visit&& visit) const;
   // How often each sample was bound, by names of all epochs.
   std::vector<uint32_t> Taken() const;
+  // A name was bound to the sample.
+  void CountTaken(uint32_t sample);
 
   // Constant after construction.
   const BinderInput& input_;
@@ -109,6 +112,7 @@ class MetBinder : public Binder, public MiniEpochs {
   std::vector<uint32_t> before_;
   std::vector<uint32_t> ordinal_;
   Bitmap opened_;
+  CountSpread taken_;  // of Taken()
   BinderCounts counts_;
 };
 

@@ -158,6 +158,11 @@ std::vector<SampleId> MetLookAhead::NextFetch(uint64_t room) {
   return fetch;
 }
 
+uint32_t MetLookAhead::Times(uint32_t sample) const {
+  const auto found = awaited_.find(sample);
+  return found == awaited_.end() ? 0 : found->second;
+}
+
 void MetLookAhead::Subtract(std::vector<uint32_t>& counts) const {
   for (const auto& [sample, times] : awaited_) {
     counts[sample] -= std::min(counts[sample], times);

@@ -57,6 +57,8 @@ class MetLookAhead {
   // Returns whether a later name will show the sample.
   bool Awaits(uint32_t sample) const { return awaited_.contains(sample); }
 
+  // How often the sample was drawn and not taken.
+  uint32_t Times(uint32_t sample) const;
   // Subtracts what was drawn and not taken from the counts of what was shown.
   void Subtract(std::vector<uint32_t>& counts) const;
 

@@ -164,6 +164,44 @@ def test_what_strangers_keep_open_is_bounded(mounts, source, name):
         what="the memory is free again")
 
 
+LIST = """
+import ctypes, os, resource, sys
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+libc, piece = ctypes.CDLL(None), ctypes.create_string_buffer(1 << 20)
+for number in range(int(sys.argv[2])):
+    held = os.open(sys.argv[1], os.O_RDONLY)
+    while libc.syscall(217, held, piece, 1 << 20) > 0 and len(sys.argv) > 3:
+        pass
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+# [S-9.2g] What all open directories keep for their next reads takes at most
+# 32 MiB of the daemon's memory.
+@pytest.mark.parametrize("how, count, most",
+                         [("begun", 150, 40 << 20), ("ended", 4000, 8 << 20)])
+def test_directories_that_are_open_take_little_memory(mounts, folder, how,
+                                                      count, most):
+    source = folder / "wide"
+    (source / "c0").mkdir(parents=True)
+    for i in range(12000 if how == "begun" else 100):
+        (source / "c0" / f"{i:06d}{'x' * 200}.bin").write_bytes(b"x")
+    mount = mounts(source, MANUAL)
+    os.listdir(mount.path / "c0")
+    before = resident(mount)
+    reads_on = ["to the end"] if how == "ended" else []
+    holder = subprocess.Popen(
+        [harness.PYTHON, "-c", LIST, mount.path / "c0", str(count), *reads_on],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with holder:
+        holder.stdout.readline()
+        grown = resident(mount) - before
+        holder.stdin.close()
+    assert grown < most, f"{grown / count} bytes each"
+
+
 # [S-9.2d] Epochs that were looked up by path and are not in use are let go of.
 def test_epochs_by_path_are_forgotten(mounts, source):
     mount = mounts(source, MANUAL)

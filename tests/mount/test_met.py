@@ -321,3 +321,28 @@ def test_a_run_with_other_keys_goes_on_with_the_counts(mounts, source, tier):
         shown += read_all(mount, rest[begin:begin + len(names)], begin)
     assert sum(shown.values()) == 4 * len(names)
     assert min(shown.values()) >= 3 and max(shown.values()) <= 5
+
+
+# Counts outlive a policy that does not count, and a kill under it.
+def test_the_counts_outlive_another_policy_and_a_kill(mounts, source, tier):
+    names = names_of(source)
+    mount = mounts(source, options(tier, met__epochs=4, met__repeat=2,
+                                   open="seen"))
+    shown = read_all(mount, names)
+    mount.next_epoch()
+    shown += read_all(mount, names[:100], 1)
+    for _ in range(2):  # the second time there is a ledger of lirs
+        assert mount.write_control('policy = "lirs"\nepoch = "next"\n') is None
+        mount.kill()
+        mount.start()
+        assert mount.view()["policy"] == "lirs"
+        assert read_all(mount, names) == whole(source)
+        mount.kill()
+        mount.start()
+    assert mount.write_control('policy = "met"\nepoch = "next"\n') is None
+    rest = list(names[100:]) + names + names
+    for begin in range(0, len(rest), len(names)):
+        shown += read_all(mount, rest[begin:begin + len(names)], begin)
+        mount.next_epoch()
+    assert sum(shown.values()) == 4 * len(names)
+    assert min(shown.values()) >= 3 and max(shown.values()) <= 5

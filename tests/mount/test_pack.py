@@ -103,6 +103,22 @@ def test_what_is_no_pack_of_the_source_is_refused(mounts, source, pack,
     assert expected in str(refusal.value)
 
 
+# [S-9.1d] A pack in a directory that others may write to is refused.
+def test_a_pack_that_others_may_write_to_is_refused(mounts, source, pack):
+    for mode, says in ((0o757, "others may write to it"), (0o755, None)):
+        pack.chmod(mode)
+        mount = mounts(source, {**BRAND, "brand.packed": pack}, start=False)
+        if says is None:
+            mount.start()
+            assert mount.write_control('policy = "lirs"\n') is None
+            pack.chmod(0o775)
+            assert mount.write_control('policy = "brand"\n') == errno.EPERM
+            continue
+        with pytest.raises(AssertionError) as refusal:
+            mount.start()
+        assert f"brand.packed: {pack}: {says}" in str(refusal.value)
+
+
 def test_a_pack_may_be_below_the_mount_point(mounts, source, folder):
     mountpoint = folder / "over"
     mountpoint.mkdir()

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/ledger/served_counts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "policies/met/count_spread.h"
 #include "policies/met/met_binder.h"
 #include "tests/policies/met_fixture.h"
 
@@ -101,6 +103,47 @@ TEST(MetBinderStateTest, MiniEpochsFitTheTier) {
   EXPECT_LE(count, 12u);
   options.mini_epochs = 4;
   EXPECT_EQ(MetProgress::MiniEpochsFor(options, data->input), 4u);
+}
+
+// Another policy may come before its first epoch.
+TEST(MetBinderStateTest, CountsThatNoEpochHasYetAreKept) {
+  Job job(Fixed(4, 2, 4), {40}, 13);
+  job.Epoch(0, 25);
+  const std::string served = job.binder().ServedNow();
+  Job later(Fixed(4, 2, 4), {40}, 13);
+  ASSERT_TRUE(later.binder().TakeServed(served).ok());
+  EXPECT_EQ(later.binder().ServedNow(), served);
+}
+
+// Its status looks at none of them.
+TEST(MetBinderStateTest, KnowsTheFewestAndTheMost) {
+  for (const uint64_t cycle : {1, 4}) {
+    Job job(Fixed(4, cycle, cycle), {60, 40}, 13);
+    for (uint64_t e = 0; e < 6; ++e) {
+      job.Epoch(e, e == 2 ? 70 : job.size());
+      EXPECT_EQ(job.binder().status().fewest, job.Least());
+      EXPECT_EQ(job.binder().status().most, job.Most());
+    }
+    const std::vector<CarriedPair> bound = {{3, 5}, {4, 5}, {70, 5 + 60}};
+    job.binder().BeginEpoch(Seed(1), Epoch(6), bound);
+    const auto counts = *UnpackCounts(job.binder().ServedNow(), 100);
+    const auto [least, most] =
+        std::minmax_element(counts.begin(), counts.end());
+    EXPECT_EQ(job.binder().status().fewest, *least);
+    EXPECT_EQ(job.binder().status().most, *most);
+  }
+}
+
+TEST(CountSpreadTest, FollowsCountsThatGrow) {
+  CountSpread spread;
+  EXPECT_EQ(spread.most(), 0u);
+  std::vector<uint32_t> counts = {7, 1000, 7, 8};
+  spread.Reset(counts);
+  for (const size_t i : {1, 0, 3, 2, 2, 2}) {
+    spread.Raise(counts[i]++);
+    EXPECT_EQ(spread.least(), *std::min_element(counts.begin(), counts.end()));
+    EXPECT_EQ(spread.most(), *std::max_element(counts.begin(), counts.end()));
+  }
 }
 
 TEST(MetBinderStateTest, OneMiniEpochIsAllSamplesWhateverWasShown) {

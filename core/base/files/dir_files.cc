@@ -61,7 +61,8 @@ absl::StatusOr<DirFiles> DirFiles::Open(const std::string& path, int outside) {
     if (outside >= 0) {
       RETURN_IF_ERROR(CheckOutside(above.get(), outside, path));
     }
-    if (mkdir(path.c_str(), 0777) != 0) return ErrnoStatus(errno, path);
+    // Whatever the umask says: what others may write to is not trusted later.
+    if (mkdir(path.c_str(), 0755) != 0) return ErrnoStatus(errno, path);
     fd = UniqueFd(open(path.c_str(), kDirFilesFlags));
   }
   if (!fd.valid()) return ErrnoStatus(errno, path);

@@ -235,6 +235,19 @@ absl::StatusOr<UniqueFd> OpenTrustedFile(const std::string& path,
   return Walk(absolute, also).ToFile();
 }
 
+absl::Status CheckTrustedDir(int fd, const std::string& path,
+                             absl::optional<uid_t> also) {
+  struct stat st;
+  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, path);
+  if (!Trusted(st.st_uid) && st.st_uid != also) {
+    return Refuse(path, absl::StrCat("it belongs to user ", st.st_uid));
+  }
+  if (OthersWrite(st)) {
+    return Refuse(path, "others may write to it; take that right from them");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<OwnedDir> OwnedDir::In(int above, const std::string& name,
                                       std::string path) {
   if (mkdirat(above, name.c_str(), 0700) != 0 && errno != EEXIST) {

@@ -65,6 +65,12 @@ class OwnedDir {
 absl::StatusOr<UniqueFd> OpenTrustedFile(
     const std::string& path, absl::optional<uid_t> also = absl::nullopt);
 
+// OK if only root, the user of this process and `also` can have put anything
+// into the directory that is open as `fd`. By which path it was opened does not
+// count. Errors: EPERM, which names `path`; else the errno.
+absl::Status CheckTrustedDir(int fd, const std::string& path,
+                             absl::optional<uid_t> also = absl::nullopt);
+
 // The location of a file: a name in an OwnedDir, or any path. If the last
 // component is a link, it is never followed.
 class FilePlace {

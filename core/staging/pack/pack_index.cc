@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/files/atomic_file.h"
+#include "core/base/files/owned_dir.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"
@@ -84,6 +85,16 @@ absl::StatusOr<FileAttributes> LookAt(const SourceDir& dir, uint32_t chunk,
 }
 
 }  // namespace
+
+absl::StatusOr<SourceDir> OpenPackDir(const std::string& path,
+                                      const std::string& reached,
+                                      const SourceDir& source) {
+  struct stat st;
+  if (fstat(source.fd(), &st) != 0) return ErrnoStatus(errno, source.path());
+  ASSIGN_OR_RETURN(SourceDir dir, SourceDir::At(path, reached));
+  RETURN_IF_ERROR(CheckTrustedDir(dir.fd(), path, st.st_uid));
+  return dir;
+}
 
 absl::StatusOr<std::shared_ptr<const PackIndex>> PackIndex::Open(
     const SourceDir& dir, std::shared_ptr<const Catalogue> catalogue) {

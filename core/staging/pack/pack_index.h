@@ -22,6 +22,14 @@
 
 namespace shufflefs {
 
+// Opens the directory of a pack at `path`, by the path `reached` (as
+// SourceDir). Who writes there decides what others read. So it must belong to
+// root, to the user of this process or to the owner of `source`, and nobody
+// else may write to it. Errors: EPERM if not; else the errno.
+absl::StatusOr<SourceDir> OpenPackDir(const std::string& path,
+                                      const std::string& reached,
+                                      const SourceDir& source);
+
 class PackIndex {
  public:
   struct Place {

@@ -108,6 +108,42 @@ TEST_F(RankedNamesTest, FindNothingElse) {
   }
 }
 
+// To collect hashed names takes a while for millions of files.
+TEST_F(RankedNamesTest, TheFirstHashedNameLetsOthersServe) {
+  fixture_.tree.File("a~b/x.jpg");
+  const auto setup = fixture_.Setup(ViewFixture::Config("lirs"));
+  int times = 0;
+  const RankedNames ranked(setup->dataset, [&times] { ++times; });
+  const std::string plain = ranked.Name(1, fixture_.Files().back());
+  EXPECT_TRUE(ranked.Find("000000001~c0~0_0.jpg").has_value());
+  EXPECT_EQ(times, 0) << plain;
+  EXPECT_FALSE(ranked.Find("000000001~0123456789abcdef~x.jpg").has_value());
+  EXPECT_EQ(times, 1);
+  const std::string name = ranked.Name(1, Entry("a~b/x.jpg"));
+  EXPECT_EQ(ranked.Find(name), Entry("a~b/x.jpg"));
+  EXPECT_EQ(times, 1);
+}
+
+// The same paths are hashed by their parts as by the whole.
+TEST_F(RankedNamesTest, APathIsHashedByItsLengthBelowTheView) {
+  const std::string deep = "train/" + std::string(200, 'd');
+  fixture_.tree.File(deep + "/" + std::string(39, 'f') + ".jpg");
+  fixture_.tree.File(deep + "/" + std::string(40, 'f') + ".jpg");
+  fixture_.tree.File("train/" + std::string(240, 'n') + ".jpg");
+  fixture_.tree.File("train/" + std::string(241, 'n') + ".jpg");
+  ViewConfig config = ViewFixture::Config("lirs");
+  config.path = "train";
+  const auto setup = fixture_.Setup(config);
+  int hashed = 0;
+  for (const EntryId file : fixture_.Files()) {
+    if (!setup->dataset->grouping().place(file)) continue;
+    const std::string name = setup->ranked->Name(1, file);
+    EXPECT_EQ(setup->ranked->Find(name), file) << name;
+    hashed += name.size() < 200 ? 1 : 0;
+  }
+  EXPECT_EQ(hashed, 2);
+}
+
 TEST_F(RankedNamesTest, ArePathsBelowTheViewsOwn) {
   fixture_.tree.File("train/a/x.jpg");
   fixture_.tree.File("train/b/y.jpg");

@@ -79,8 +79,10 @@ class TierMakerTest : public ::testing::Test {
     return filled;
   }
   // Of the first view's tier, in a mount.
-  uint64_t Capacity() const {
-    TierMaker maker(MakerParts());
+  uint64_t Capacity(const std::vector<ViewConfig>* given = nullptr) const {
+    TierMaker::Parts maker_parts = MakerParts();
+    maker_parts.given = given;
+    TierMaker maker(maker_parts);
     ThreadReader reader(source_, FileReaderOptions());
     const auto filled = Fill(maker, &reader);
     EXPECT_TRUE(filled.ok()) << filled.status();
@@ -203,6 +205,18 @@ TEST_F(TierMakerTest, ATierStaysOpenWhileOneOfItsUsersExists) {
   EXPECT_EQ(second->parts.sets.tier().capacity, second->input.tier_bytes);
   EXPECT_FALSE(IsNothingTaken());
   maker.Stop();
+}
+
+// What a view has left is free for its mount whatever policy it has now.
+// Otherwise the first view's mini-epochs would be smaller after a kill.
+TEST_F(TierMakerTest, WhatAViewThatWasSwitchedHasLeftCountsAsBefore) {
+  config_.views.emplace_back().path = "val";
+  config_.views[1].policy = "met";
+  const std::vector<ViewConfig> given = config_.views;
+  config_.views[1].policy = "native";
+  EXPECT_LT(Capacity(&given), kHuge / 4);
+  Leave("val");
+  EXPECT_GT(Capacity(&given), kHuge / 4);
 }
 
 TEST_F(TierMakerTest, WhatItsViewsHaveLeftIs) {

@@ -3,6 +3,7 @@
 // them, what the ledger keeps of them, and what verify says.
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ledger/served_counts.h"
@@ -112,6 +113,23 @@ TEST_F(RepeatingEpochsTest, TheLedgerGivesThemBack) {
                                          CarriedPair{0, 1}, CarriedPair{7, 8}));
     EXPECT_EQ(last->bound_consumed, 3u);
   }
+}
+
+TEST_F(RepeatingEpochsTest, TheirCountsOutliveEpochsThatDoNotCount) {
+  LedgerEpoch begin = Repeating(3, std::vector<uint32_t>(kNames, 2));
+  begin.served_before = std::exchange(begin.served, "");
+  begin.repeats = begin.reactive = false;
+  begin.carried = {{4, 1}, {1, 4}};
+  {
+    auto ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
+    ASSERT_TRUE(ledger->Compact().ok());
+  }
+  const absl::optional<LedgerState> last = Open()->TakeLastState("");
+  ASSERT_TRUE(last.has_value());
+  EXPECT_FALSE(last->begin.repeats);
+  EXPECT_EQ(last->begin.served_before, begin.served_before);
+  EXPECT_EQ(last->begin.carried, begin.carried);
 }
 
 TEST_F(RepeatingEpochsTest, GoOnUnderAnotherNumber) {

@@ -4,6 +4,8 @@
 #include "core/staging/pack/pack_index.h"
 
 #include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <cstring>
@@ -46,6 +48,33 @@ void Forge(const PackedTree& packed,
   ASSERT_TRUE(manifest.ok());
   change(*manifest);
   Spill(path, SerializeManifest(*manifest));
+}
+
+// Who writes there decides what others read.
+TEST(OpenPackDir, ADirectoryThatOthersCanHaveFilledIsRefused) {
+  TempTree source;
+  TempTree place;
+  const std::string path = place.At("pack");
+  const SourceDir of = *SourceDir::At(source.At(""));
+  const auto opened = [&] { return OpenPackDir(path, path, of).status(); };
+  fs::create_directory(path);
+  for (const mode_t mode : {0755, 0700, 0555}) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_TRUE(opened().ok()) << opened();
+  }
+  for (const mode_t mode : {0775, 0757, 01777}) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_EQ(ErrnoOf(opened()), EPERM);
+    EXPECT_THAT(opened().message(), HasSubstr(path + ": others may write"));
+  }
+  ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  if (geteuid() != 0) return;  // only root can give files away
+  constexpr uid_t kStranger = 54321;
+  ASSERT_EQ(chown(path.c_str(), kStranger, kStranger), 0);
+  EXPECT_EQ(ErrnoOf(opened()), EPERM);
+  EXPECT_THAT(opened().message(), HasSubstr("belongs to user 54321"));
+  ASSERT_EQ(chown(source.At("").c_str(), kStranger, kStranger), 0);
+  EXPECT_TRUE(opened().ok()) << "who owns the source decides all the same";
 }
 
 TEST(PackIndex, EveryFileIsFoundWhereItLies) {
