@@ -3,11 +3,13 @@
 """A rank of a job on several nodes, as PyTorch has it.
 
   torchrun … cluster_rank.py ROOT [--epochs 4] [--batch 32] [--workers 2]
+                             [--progress]
 
 Stock ImageFolder, DistributedSampler and DataLoader over ROOT; nothing knows of
 shufflefs. Files are read whole and not decoded, so reading is what takes time.
 After each batch the ranks add up what they have read, as those of a training
-add up gradients. Prints a line of JSON when it is ready, and one an epoch."""
+add up gradients. Prints a line of JSON when it is ready, and one an epoch. With
+--progress it also prints one after each batch."""
 import argparse
 import json
 import os
@@ -31,7 +33,7 @@ def collate(samples):
             [first for (_, first), _ in samples])
 
 
-def epoch_of(loader):
+def epoch_of(loader, progress):
     """Bytes that all ranks read, and what this rank's files begin with."""
     total, firsts = 0, []
     for size, read in loader:
@@ -39,6 +41,8 @@ def epoch_of(loader):
         together = torch.tensor([size])
         distributed.all_reduce(together)
         total += int(together)
+        if progress:
+            print(json.dumps({"ended": time.monotonic()}), flush=True)
     return total, firsts
 
 
@@ -50,6 +54,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--progress", action="store_true")
     arguments = parser.parse_args()
     os.environ.setdefault("USE_LIBUV", "0")  # Debian 13's torch lacks it
     distributed.init_process_group("gloo")
@@ -62,7 +67,7 @@ def main():
         distributed.barrier()
         sampler.set_epoch(epoch)
         begin = time.monotonic()
-        total, firsts = epoch_of(loader)
+        total, firsts = epoch_of(loader, arguments.progress)
         print(json.dumps({"epoch": epoch, "bytes": total,
                           "seconds": time.monotonic() - begin,
                           "firsts": firsts}), flush=True)

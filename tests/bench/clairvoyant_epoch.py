@@ -10,7 +10,9 @@ pass, as JSON, and answered by a line of JSON:
   sampler  distributed, random, sequential, weighted or walk
   epoch    what set_epoch gets
   skip     the share of the batches that the sampler leaves out at the begin
-  stop     the share of the batches after which the loop ends early"""
+  stop     the share of the batches after which the loop ends early
+  detailed true: a line after each batch, too, which says when it ended by the
+           monotonic clock; and the answer has what each sample begins with"""
 import itertools
 import json
 import os
@@ -99,7 +101,7 @@ class Job:
                 persistent_workers=self.persistent)
         return self.loaders[sampler]
 
-    def run(self, sampler, epoch=0, skip=0.0, stop=1.0):
+    def run(self, sampler, epoch=0, skip=0.0, stop=1.0, detailed=False):
         loader = self.loader(sampler)
         if hasattr(loader.sampler, "set_epoch"):
             loader.sampler.set_epoch(epoch)
@@ -107,10 +109,12 @@ class Job:
             loader.sampler.skipped = 0
             loader.sampler.skipped = self.batch * int(skip * len(loader))
         # One batch that is read is the least that stops early.
-        return measure(loader, max(1, int(stop * len(loader))))
+        firsts = [] if detailed else None
+        answer = measure(loader, max(1, int(stop * len(loader))), firsts)
+        return {**answer, "firsts": firsts} if detailed else answer
 
 
-def measure(loader, most):
+def measure(loader, most, firsts):
     begin = time.perf_counter()
     first, samples, size, checksum = None, 0, 0, 0
     batches = iter(loader)
@@ -121,6 +125,9 @@ def measure(loader, most):
         samples += len(labels)
         size += int(lengths.sum())
         checksum += int(((numbers + 1) * (labels + 1) * lengths).sum())
+        if firsts is not None:
+            firsts += numbers.tolist()
+            print(json.dumps({"ended": time.monotonic()}), flush=True)
         if most == 0 and samples < len(loader.sampler):
             break
     del batches  # which ends the workers

@@ -21,8 +21,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import measure  # noqa: E402
-from cluster import PORT, peer_requests, wait_until_joined  # noqa: E402
+from cluster import peer_requests, wait_until_joined  # noqa: E402
 from cluster_nodes import Network, Node, NodeMount  # noqa: E402
+from cluster_ranks import PORT  # noqa: E402
 from training import PAGE, PYTHON, STUDENT, Data, moved_share  # noqa: E402
 
 sys.path.insert(0, str(measure.HERE / "testbed"))
