@@ -69,6 +69,7 @@ TEST_F(ControlMemoryTest, GivesBackEveryKeyThatCanChange) {
            {"brand.chunk_files", "16"},
            {"brand.chunk_layout", "random"},
            {"brand.binding", "location"},
+           {"brand.locality", "0.5"},
            {"reimu.block", "2MiB"},
            {"reimu.window", "5"},
            {"met.mini_epochs", "16"},

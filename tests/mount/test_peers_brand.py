@@ -257,6 +257,19 @@ def test_a_node_that_is_gone(mounts, source, how, binding):
             os.kill(process.pid, signal.SIGCONT)
 
 
+# A lookup that waits for an owner asks it again each 2 ms, for 1.5 seconds.
+def test_an_owner_that_is_gone_is_not_asked_without_a_pause(mounts, source):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
+    shared(cluster)
+    reader = cluster.mounts[0]
+    cluster.mounts[2].kill()
+    before = reader.status()["peers"]["name_requests"]
+    for name in NAMES[:100]:
+        assert (reader.path / name).read_bytes()
+    asked = reader.status()["peers"]["name_requests"] - before
+    assert asked <= 1500 / 2 + 100
+
+
 # A daemon that was killed goes on from its ledger, and owns what it owned. The
 # others tell it which of its samples it had given to them.
 @pytest.mark.parametrize("seed, binding", [(0, "group"), (1, "group"),

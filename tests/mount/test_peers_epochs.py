@@ -37,13 +37,13 @@ class Job:
     """Ranks that read as torch's DistributedSampler does. Each is a process of
     its own, which waits for the others after each batch."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, per_node=1):
         self.mounts = cluster.mounts
         self.ranks = [
             subprocess.Popen(
                 [harness.PYTHON, harness.CLIENTS / "rank.py", mount.path],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for mount in cluster.mounts]
+            for mount in cluster.mounts for _ in range(per_node)]
         self.count = len(self.ranks)
 
     def names(self):
@@ -96,8 +96,8 @@ class Job:
 def job_of():
     jobs = []
 
-    def make(cluster):
-        jobs.append(Job(cluster))
+    def make(cluster, per_node=1):
+        jobs.append(Job(cluster, per_node))
         return jobs[-1]
     yield make
     for job in jobs:

@@ -93,7 +93,7 @@ def test_one_node_reads_it_all(mounts, source):
     assert warnings_of(cluster) == [[], [], []]
 
 
-# As [S-24.3d] for names that were passed.
+# Names that were passed to it, too, cost no reader an error.
 def test_a_node_that_is_gone(mounts, source):
     cluster = Cluster(mounts, source, **MANUAL)
     shared(cluster)

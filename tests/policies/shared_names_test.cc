@@ -100,11 +100,8 @@ TEST_P(SharedNamesOfBinding, OverAllNodesEachSampleComesOnce) {
       std::erase_if(known, [&](const CarriedPair&) { return rng.Bounded(2); });
       kept.clear();
       carried.clear();
-      std::set<uint64_t> first;
-      for (const CarriedPair& pair : known) {
-        carried[pair.name] = pair.sample;
-        first.insert(pair.name);
-      }
+      for (const CarriedPair& pair : known) carried[pair.name] = pair.sample;
+      const std::map<uint64_t, uint64_t> first = carried;
       for (uint64_t name = 0; name < count; ++name) {
         // Others that the first epoch knew stay known, or are not kept.
         if (keeps && epoch > 1 && rng.Bounded(10) == 0 &&

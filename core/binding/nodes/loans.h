@@ -34,7 +34,6 @@ class Loans {
                std::chrono::milliseconds within);
   void Lent(GroupId group) { given_up_.erase(group.value()); }
   bool GaveUp(GroupId group) const { return given_up_.contains(group.value()); }
-  bool IsLookedFor(uint64_t name) const { return since_.contains(name); }
 
  private:
   uint32_t next_ = 0;

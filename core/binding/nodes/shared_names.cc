@@ -10,11 +10,9 @@
 namespace shufflefs {
 namespace {
 
-// Before an owner that shows another binding is asked again.
-constexpr std::chrono::milliseconds kRetry{5};
+// From one question about a name to the next, if the answer was none.
+constexpr std::chrono::milliseconds kRetry{2};
 constexpr std::chrono::milliseconds kLook{100};
-// Before a node that looks for a free sample is asked again.
-constexpr std::chrono::milliseconds kSoon{1};
 
 }  // namespace
 
@@ -169,7 +167,7 @@ absl::optional<SampleId> SharedNames::BindAtOnce(SampleId name) {
 SampleId SharedNames::Bind(SampleId name) {
   if (const auto sample = BindAtOnce(name)) return *sample;
   if (parts_.waits) parts_.waits();
-  bool asked = false;
+  absl::optional<Clock::time_point> asked;
   for (;;) {
     Question question;
     uint64_t generation = 0;
@@ -187,19 +185,21 @@ SampleId SharedNames::Bind(SampleId name) {
         const uint32_t binder = passed_.BinderOf(Named(*share, name));
         const bool is_alone =
             binder == share->self && share->members.size() == 1;
-        if (is_alone || silent_.IsApartFor(share->members[binder], kToRejoin))
+        if (is_alone || silent_.IsApartFor(share->members[binder], kToRejoin)) {
           return ShowOwn(name);
+        }
       }
-      if (waits || (asked && ask_now_.erase(name.value()) == 0)) {
-        asked = false;
-        WaitAWhile(name);
+      const bool pauses = asked && Clock::now() - *asked < kRetry &&
+                          ask_now_.erase(name.value()) == 0;
+      if (waits || pauses) {
+        WaitAWhile();
         continue;  // the epoch may be another one now
       }
       question = QuestionFor(*share, Named(*share, name));
       asking_[name.value()] = true;
       generation = generation_;
     }
-    asked = true;
+    asked = Clock::now();
     Send(std::move(question), generation);
   }
 }
@@ -234,10 +234,9 @@ absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
   return parts_.own->Bind(*place);
 }
 
-void SharedNames::WaitAWhile(SampleId name) {
+void SharedNames::WaitAWhile() {
   // Without an agreement, its end is signalled.
-  const auto retry = loans_.IsLookedFor(name.value()) ? kSoon : kRetry;
-  changed_.WaitFor(mu_, share_.Get() != nullptr ? retry : kLook);
+  changed_.WaitFor(mu_, share_.Get() != nullptr ? kRetry : kLook);
 }
 
 SampleId SharedNames::ShowOwn(SampleId name) {

@@ -91,7 +91,7 @@ struct NameSharing {
 class SharedNames : public BoundNames,
                     public std::enable_shared_from_this<SharedNames> {
  public:
-  static constexpr std::chrono::milliseconds kWithin{2000};
+  static constexpr std::chrono::milliseconds kWithin{1500};
   static constexpr std::chrono::milliseconds kToAgree{2000};
   static constexpr std::chrono::milliseconds kToRejoin{10000};
 
@@ -225,7 +225,7 @@ class SharedNames : public BoundNames,
   bool IsReady(const SharedName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits for somebody else's question, for the nodes to agree, or before the
   // owner is asked again.
-  void WaitAWhile(SampleId name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void WaitAWhile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Send(Question question, uint64_t generation) ABSL_LOCKS_EXCLUDED(mu_);
   // To a question that was sent at `sent`.
   void Answered(const Question& question, Clock::time_point sent,
