@@ -17,6 +17,7 @@ import trees
 from network import Network
 
 MANIFESTS = harness.EXAMPLES / "kubernetes"
+NAMES = sorted(path.name for path in MANIFESTS.iterdir())
 PODS = 3
 
 
@@ -58,8 +59,10 @@ class Manifest:
     def __init__(self, name, source):
         parts = list(yaml.safe_load_all((MANIFESTS / name).read_text()))
         self.kinds = {part["kind"]: part for part in parts}
-        workload = self.kinds.get("Job") or self.kinds["DaemonSet"]
-        self.spec = workload["spec"]["template"]
+        self.workload, = (self.kinds[kind]["spec"] for kind in
+                          ("Job", "DaemonSet", "StatefulSet")
+                          if kind in self.kinds)
+        self.spec = self.workload["template"]
         pod = self.spec["spec"]
         every = pod.get("initContainers", []) + pod["containers"]
         self.sidecar, = (one for one in every if one["name"] == "shufflefs")
@@ -69,7 +72,7 @@ class Manifest:
         """The sidecar's, with its volumes in a folder."""
         config = self.kinds["ConfigMap"]["data"]["shufflefs.toml"]
         text = "\n".join(self.sidecar["command"][2:])
-        volumes = {each["name"]: each for each in self.spec["spec"]["volumes"]}
+        volumes = self.volumes()
         for mount in self.sidecar["volumeMounts"]:
             place = folder / mount["name"]
             if mount["name"] == "source":
@@ -89,6 +92,13 @@ class Manifest:
         secret.chmod(0o400)
         (folder / "secret" / "key").symlink_to("..data/key")
         return ["sh", "-c", text]
+
+    def volumes(self):
+        """Of each name; a claim that each pod gets by itself has no more."""
+        claims = [each["metadata"] for each in
+                  self.workload.get("volumeClaimTemplates", [])]
+        return {each["name"]: each
+                for each in self.spec["spec"]["volumes"] + claims}
 
     def host(self):
         return self.kinds["Service"]["metadata"]["name"]
@@ -118,7 +128,7 @@ def probe(manifest):
 
 # [S-24.1a] With peers every byte that readers get is that of the source,
 # whatever happens to a peer.
-@pytest.mark.parametrize("name", ["job.yaml", "daemonset.yaml"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_daemons_of_all_pods_join(network, folder, name):
     source = trees.blobs(folder / "source", classes=3, per_class=20)
     manifest = Manifest(name, source)
@@ -166,7 +176,7 @@ def look(pod, place, manifest, source):
 
 
 # What the daemon needs of its container, and the pods that read of the mount.
-@pytest.mark.parametrize("name", ["job.yaml", "daemonset.yaml"])
+@pytest.mark.parametrize("name", NAMES)
 def test_mounts_reach_other_containers(name):
     manifest = Manifest(name, pathlib.Path("/"))
     assert manifest.sidecar["securityContext"]["privileged"] is True
@@ -174,7 +184,7 @@ def test_mounts_reach_other_containers(name):
     assert mounts["mnt"]["mountPropagation"] == "Bidirectional"
     assert mounts["source"]["readOnly"] is True
     pod = manifest.spec["spec"]
-    assert {each["name"] for each in pod["volumes"]} == set(mounts)
+    assert set(manifest.volumes()) == set(mounts)
     for container in pod["containers"]:
         if container is not manifest.sidecar:
             other, = container["volumeMounts"]
@@ -188,3 +198,24 @@ def test_mounts_reach_other_containers(name):
     port, = service["ports"]
     keys = manifest.kinds["ConfigMap"]["data"]["shufflefs.toml"]
     assert f'"dns:{manifest.host()}:{port["port"]}"' in keys
+
+
+# Its pods find each other by the names that they get of the Service.
+def test_pods_of_the_stateful_set_have_names():
+    manifest = Manifest("statefulset.yaml", pathlib.Path("/"))
+    workload, pod = manifest.workload, manifest.spec["spec"]
+    assert workload["serviceName"] == manifest.host()
+    assert workload["selector"]["matchLabels"] == (
+        manifest.spec["metadata"]["labels"])
+    assert pod.get("restartPolicy", "Always") == "Always"
+    # Else the first pod would wait for ranks that are not started.
+    assert workload["podManagementPolicy"] == "Parallel"
+    training, = pod["containers"]
+    name = manifest.kinds["StatefulSet"]["metadata"]["name"]
+    command = training["command"][-1]
+    assert f"--master-addr {name}-0.{manifest.host()} " in command
+    assert f"--nnodes {workload['replicas']} " in command
+    rank = re.search(r'--node-rank "(\S+)"', command)[1]
+    done = harness.run(["sh", "-c", f'echo "{rank}"'],
+                       env={"HOSTNAME": f"{name}-3"})
+    assert done.stdout == "3\n"
