@@ -212,6 +212,29 @@ TEST(PassedNamesTest, ALostAnswerIsAskedForAgain) {
   EXPECT_EQ(nodes[0].names->Warning(), "");
 }
 
+// Nor does a loan whose answer was lost cost a sample.
+TEST(PassedNamesTest, ALostLoanIsAskedForAgain) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Rng rng(RandomKey{seed});
+    const auto data = MakeBinderData({200}, 60, 8, true);
+    Nodes nodes(*data, 4, Binding::kGroup, 1);
+    nodes.Begin(1);
+    nodes.ask = [&](const SharedNames::Question& question,
+                    SharedNames::Answer answer) {
+      auto said = nodes.AnswerTo(question);
+      if (rng.Bounded(4) == 0) return answer(absl::UnavailableError("lost"));
+      answer(std::move(said));
+    };
+    std::set<uint64_t> samples;
+    for (const uint64_t name : Shuffled(200, rng)) {
+      samples.insert(nodes.Ask(rng.Bounded(9) == 0 ? 1 : 0, name));
+    }
+    EXPECT_EQ(samples.size(), 200u);
+    EXPECT_EQ(nodes[0].names->Warning(), "");
+  }
+}
+
 // A node that says that it has passed what it does not own, or to itself,
 // cannot keep a reader waiting.
 TEST(PassedNamesTest, AnswersThatCannotBeCostTheirNamesOnly) {

@@ -4,23 +4,28 @@
 namespace shufflefs {
 
 void Loans::BeginEpoch() {
+  asked_of_.clear();
   since_.clear();
   given_up_.clear();
 }
 
-uint32_t Loans::NextLender(const std::vector<std::string>& members,
+uint32_t Loans::NextLender(uint64_t name,
+                           const std::vector<std::string>& members,
                            uint32_t self, const SilentNodes& silent) {
   const auto count = static_cast<uint32_t>(members.size());
   ++asked_;
+  const auto [asked, is_new] = asked_of_.try_emplace(name, self);
+  if (!is_new) return asked->second;
   for (uint32_t tries = 0;; ++tries) {
     const uint32_t lender = next_++ % count;
     const bool is_away = tries < count && silent.IsAway(members[lender]);
-    if (lender != self && !is_away) return lender;
+    if (lender != self && !is_away) return asked->second = lender;
   }
 }
 
 bool Loans::Refused(uint64_t name, GroupId group, bool by_lender,
                     std::chrono::milliseconds within) {
+  asked_of_.erase(name);  // so another one is asked next
   const SilentNodes::Clock::time_point now = SilentNodes::Clock::now();
   const auto since = since_.try_emplace(name, now).first->second;
   if (now - since < within && !GaveUp(group)) return false;

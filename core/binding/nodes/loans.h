@@ -20,10 +20,11 @@ namespace shufflefs {
 class Loans {
  public:
   void BeginEpoch();
-  // The member to ask next: each time another one that answers, if there is
-  // one. REQUIRES: there are two members.
-  uint32_t NextLender(const std::vector<std::string>& members, uint32_t self,
-                      const SilentNodes& silent);
+  // The member to ask next for the name: the one whose answer was lost, because
+  // it may have lent a sample. Else each time another one that answers, if
+  // there is one. REQUIRES: there are two members.
+  uint32_t NextLender(uint64_t name, const std::vector<std::string>& members,
+                      uint32_t self, const SilentNodes& silent);
   // Returns whether all others were asked since this was true before.
   bool WasRound(size_t others) const { return asked_ % others == 0; }
 
@@ -38,6 +39,8 @@ class Loans {
  private:
   uint32_t next_ = 0;
   uint64_t asked_ = 0;
+  // Names of which a lender was asked that did not answer yet.
+  absl::flat_hash_map<uint64_t, uint32_t> asked_of_;
   // Names that were refused, since when.
   absl::flat_hash_map<uint64_t, SilentNodes::Clock::time_point> since_;
   absl::flat_hash_set<uint32_t> given_up_;  // groups

@@ -35,7 +35,8 @@ SharedNames::Question SharedNames::QuestionFor(const Share& share,
 
 // All have as many samples as names together, so one of the others has one.
 SharedNames::Question SharedNames::Loan(const Share& share, SampleId name) {
-  const uint32_t lender = loans_.NextLender(share.members, share.self, silent_);
+  const uint32_t lender =
+      loans_.NextLender(name.value(), share.members, share.self, silent_);
   Question question = QuestionTo(share, lender, NamePurpose::kLend);
   question.names = {name.value()};
   return question;
@@ -110,7 +111,8 @@ void SharedNames::Answered(
     const bool is_last =
         is_away || (samples.ok() && question.purpose != NamePurpose::kAhead);
     // Else whoever waits asks again, or finds what it shows here.
-    if (GivesUp(question, name, said, is_last) && waits) {
+    const bool is_loan = question.purpose == NamePurpose::kLend;
+    if (GivesUp(question, name, said, is_last) && (waits || is_loan)) {
       ShowOwn(SampleId(name));
     }
   }
@@ -129,7 +131,7 @@ bool SharedNames::GivesUp(const Question& question, uint64_t name, Said said,
     ask_now_.insert(name);
     return false;
   }
-  if (said == Said::kNotYet || is_loan) {
+  if (said == Said::kNotYet) {
     // Another node may lend a sample. After all were asked it waits a little.
     const size_t others = share_.Get()->members.size() - 1;  // at least one
     if (is_loan && !loans_.WasRound(others)) ask_now_.insert(name);
@@ -161,14 +163,14 @@ SharedNames::Said SharedNames::TakeAnswer(const Question& question,
     return Said::kElsewhere;
   }
   const Grouping& grouping = *parts_.grouping;
+  const GroupId group = grouping.group_of(SampleId(name));
   if (answer >= grouping.sample_count() ||
-      grouping.group_of(SampleId(answer)) !=
-          grouping.group_of(SampleId(name))) {
+      grouping.group_of(SampleId(answer)) != group) {
     return Said::kNothing;
   }
   if (question.purpose == NamePurpose::kLend) {
     passed_.NoteBorrowed(SampleId(name));
-    loans_.Lent(grouping.group_of(SampleId(name)));
+    loans_.Lent(group);
   }
   Remember({name, answer});
   return Said::kSample;
@@ -190,14 +192,13 @@ absl::StatusOr<std::vector<uint64_t>> SharedNames::BindForOthers(
         static_cast<uint32_t>(std::find(share->members.begin(),
                                         share->members.end(), question.asker) -
                               share->members.begin());
+    const size_t wanted = asker < share->members.size() ? question.wanted : 0;
     for (size_t i = 0; i < question.names.size(); ++i) {
       const uint64_t name = question.names[i];
       absl::optional<uint64_t> answer;
       if (name < parts_.grouping->sample_count()) {
-        const bool wanted =
-            i < question.wanted && asker < share->members.size();
         answer = AnswerTo(question, *share, Named(*share, SampleId(name)),
-                          wanted ? absl::make_optional(asker) : absl::nullopt);
+                          i < wanted ? asker : absl::optional<uint32_t>());
       }
       if (!answer) {
         return absl::NotFoundError("not one of the names of this node");
@@ -238,8 +239,8 @@ absl::optional<uint64_t> SharedNames::AnswerTo(const Question& question,
   const absl::optional<SampleId> place = passed_.TakePlace(name);
   if (!place) {
     const GroupId group = parts_.grouping->group_of(name.name);
-    const bool is_over = !is_ahead && loans_.GaveUp(group);
-    return is_over ? ShowOwn(name.name).value() : kNotYet;
+    if (is_ahead || !loans_.GaveUp(group)) return kNotYet;
+    return ShowOwn(name.name).value();
   }
   bound_ = true;
   return parts_.own->Bind(*place).value();

@@ -132,12 +132,12 @@ void PassedNames::ForEachPlace(
   }
 }
 
-SampleId PassedNames::FindFree(SampleId name) {
+absl::optional<SampleId> PassedNames::FindFree(SampleId name) {
   const uint64_t first =
       parts_.grouping->group(parts_.grouping->group_of(name)).first_sample;
   Counts& counts = CountsOf(name);
   // What was passed over has a name for the rest of the epoch.
-  for (;;) {
+  while (counts.left > 0) {
     const SampleId place(first + --counts.left);
     if (parts_.nodes->OwnerOf(place) == parts_.self &&
         !name_at_.contains(place.value()) &&
@@ -145,11 +145,15 @@ SampleId PassedNames::FindFree(SampleId name) {
       return place;
     }
   }
+  return absl::nullopt;
 }
 
-SampleId PassedNames::Give(SampleId name, SampleId place) {
-  place_of_[name.value()] = place.value();
-  name_at_[place.value()] = name.value();
+absl::optional<SampleId> PassedNames::Give(SampleId name,
+                                           absl::optional<SampleId> place) {
+  if (place) {
+    place_of_[name.value()] = place->value();
+    name_at_[place->value()] = name.value();
+  }
   return place;
 }
 

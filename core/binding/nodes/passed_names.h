@@ -104,9 +104,9 @@ class PassedNames {
   }
   // Returns whether the name's place is its partner, unless it has another one.
   bool KeepsPartner(const SharedName& name) const;
-  // A place of the name's group that nothing has. REQUIRES: one is free.
-  SampleId FindFree(SampleId name);
-  SampleId Give(SampleId name, SampleId place);
+  // A place of the name's group that nothing has. Absent: there is none.
+  absl::optional<SampleId> FindFree(SampleId name);
+  absl::optional<SampleId> Give(SampleId name, absl::optional<SampleId> place);
 
   Parts parts_;
   bool adopts_ = true;  // the pool has not begun; is_bound is of another epoch
