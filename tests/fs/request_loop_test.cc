@@ -80,6 +80,7 @@ class RequestLoopTest : public ::testing::Test {
     fuse_lowlevel_ops ops{};
     ops.lookup = Lookup;
     session_ = fuse_session_new(&args, &ops, sizeof(ops), &served_);
+    fuse_opt_free_args(&args);
     const std::string device = "/dev/fd/" + std::to_string(ends[1]);
     EXPECT_EQ(fuse_session_mount(session_, device.c_str()), 0);
   }
