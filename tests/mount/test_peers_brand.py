@@ -225,15 +225,8 @@ def test_the_user_ends_an_epoch(mounts, source):
     assert warnings_of(cluster) == [[], [], []]
 
 
-# [S-24.3d] Under brand a node that is gone costs readers no error, and status
-# says how many samples may come twice.
-@pytest.mark.parametrize("how, binding",
-                         [(signal.SIGKILL, "group"), (signal.SIGSTOP, "group"),
-                          (signal.SIGKILL, "location")],
-                         ids=["killed", "stopped", "killed-location"])
-def test_a_node_that_is_gone(mounts, source, how, binding):
-    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual",
-                                         "brand.binding": binding})
+def read_while_a_node_goes(cluster, how):
+    """Samples come twice then. Status names as many, or more."""
     shared(cluster)
     order = random.Random(5).sample(NAMES, COUNT)
     shown = collections.Counter()
@@ -257,6 +250,18 @@ def test_a_node_that_is_gone(mounts, source, how, binding):
             os.kill(process.pid, signal.SIGCONT)
 
 
+# [S-24.3d] Under brand a node that is gone costs readers no error, and status
+# says how many samples may come twice.
+@pytest.mark.parametrize("how, binding",
+                         [(signal.SIGKILL, "group"), (signal.SIGSTOP, "group"),
+                          (signal.SIGKILL, "location")],
+                         ids=["killed", "stopped", "killed-location"])
+def test_a_node_that_is_gone(mounts, source, how, binding):
+    cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual",
+                                         "brand.binding": binding})
+    read_while_a_node_goes(cluster, how)
+
+
 # A lookup that waits for an owner asks it again each 2 ms, for 1.5 seconds.
 def test_an_owner_that_is_gone_is_not_asked_without_a_pause(mounts, source):
     cluster = Cluster(mounts, source, **{**BRAND, "epoch.advance": "manual"})
@@ -270,15 +275,10 @@ def test_an_owner_that_is_gone_is_not_asked_without_a_pause(mounts, source):
     assert asked <= 1500 / 2 + 100
 
 
-# A daemon that was killed goes on from its ledger, and owns what it owned. The
-# others tell it which of its samples it had given to them.
-@pytest.mark.parametrize("seed, binding", [(0, "group"), (1, "group"),
-                                           (2, "location")])
-def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed,
-                                                binding):
+def begin_anew_in_mid_epoch(cluster, job, seed):
+    """Two daemons are killed in epochs of their own, and start again."""
     print("seed", seed)
     rng = random.Random(seed)
-    cluster = Cluster(mounts, source, **{**BRAND, "brand.binding": binding})
     shared(cluster)
     batches = COUNT // len(cluster.mounts) // BATCH
 
@@ -290,9 +290,19 @@ def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed,
                 victim.kill()
                 victim.start()
         return at_batch
-    read_with_faults(cluster, job_of(cluster),
+    read_with_faults(cluster, job,
                      [kill(victim) for victim in rng.sample(cluster.mounts, 2)])
     assert warnings_of(cluster) == [[], [], []]
+
+
+# A daemon that was killed goes on from its ledger, and owns what it owned. The
+# others tell it which of its samples it had given to them.
+@pytest.mark.parametrize("seed, binding", [(0, "group"), (1, "group"),
+                                           (2, "location")])
+def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed,
+                                                binding):
+    cluster = Cluster(mounts, source, **{**BRAND, "brand.binding": binding})
+    begin_anew_in_mid_epoch(cluster, job_of(cluster), seed)
 
 
 # Its ledger does not have the epoch, so it counts all that it may have given.

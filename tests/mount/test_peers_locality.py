@@ -2,19 +2,17 @@
 """brand.locality over several nodes: names are passed to the node that looks
 them up, which shows a sample of its own."""
 import collections
-import os
 import random
 import signal
 
 import pytest
 
 import harness
-import joint
 from peer_nodes import Cluster
-from test_peers_brand import BRAND, COUNT, NAMES, shared, warnings_of
+from test_peers_brand import BRAND, COUNT, NAMES, begin_anew_in_mid_epoch
+from test_peers_brand import read_while_a_node_goes, shared, warnings_of
 from test_peers_epochs import job_of, source  # noqa: F401: fixtures
 from test_peers_epochs import once_each, verify_together
-from test_peers_faults import BATCH, read_with_faults
 
 LOCAL = {**BRAND, "brand.locality": "1"}
 MANUAL = {**LOCAL, "epoch.advance": "manual"}
@@ -95,46 +93,15 @@ def test_one_node_reads_it_all(mounts, source):
 
 # Names that were passed to it, too, cost no reader an error.
 def test_a_node_that_is_gone(mounts, source):
-    cluster = Cluster(mounts, source, **MANUAL)
-    shared(cluster)
-    order = random.Random(5).sample(NAMES, COUNT)
-    shown = collections.Counter()
-    for at, name in enumerate(order[:200]):
-        shown[(cluster.mounts[at % 3].path / name).read_bytes()] += 1
-    assert len(shown) == 200
-    os.kill(cluster.mounts[2].process.pid, signal.SIGKILL)
-    for at, name in enumerate(order[200:]):
-        content = (cluster.mounts[at % 2].path / name).read_bytes()
-        assert content.startswith(name[1].encode()), "another label"
-        shown[content] += 1
-    twice = sum(shown.values()) - len(shown)
-    named = sum(int(count) for mount in cluster.mounts[:2]
-                for text in mount.view()["warnings"]
-                for count in joint.NOT_ASKED.findall(text))
-    assert 0 < twice <= named <= 200, (twice, named)
+    read_while_a_node_goes(Cluster(mounts, source, **MANUAL), signal.SIGKILL)
 
 
-# A daemon that was killed goes on from its ledger. The others tell it which
-# names it had passed to them, and which of its samples they show.
+# The others tell it which names it had passed to them, and which of its samples
+# they show.
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed):
-    print("seed", seed)
-    rng = random.Random(seed)
     cluster = Cluster(mounts, source, **LOCAL)
-    shared(cluster)
-    batches = COUNT // len(cluster.mounts) // BATCH
-
-    def kill(victim):
-        killed_at = rng.randrange(batches)
-
-        def at_batch(batch):
-            if batch == killed_at:
-                victim.kill()
-                victim.start()
-        return at_batch
-    read_with_faults(cluster, job_of(cluster),
-                     [kill(victim) for victim in rng.sample(cluster.mounts, 2)])
-    assert warnings_of(cluster) == [[], [], []]
+    begin_anew_in_mid_epoch(cluster, job_of(cluster), seed)
 
 
 # All nodes change how local they are when the next epoch begins.
