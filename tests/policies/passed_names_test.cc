@@ -235,6 +235,28 @@ TEST(PassedNamesTest, ALostLoanIsAskedForAgain) {
   }
 }
 
+// A lender that shows another epoch, and stays with it, keeps no reader waiting.
+TEST(PassedNamesTest, ALenderOfAnotherEpochCostsItsSamplesOnly) {
+  const auto data = MakeBinderData({60}, 60, 8, true);
+  Nodes nodes(*data, 2, Binding::kGroup, 1);
+  nodes.Begin(1);
+  nodes.ask = [&](const SharedNames::Question& question,
+                  SharedNames::Answer answer) {
+    if (question.purpose == NamePurpose::kLend) {
+      return answer(absl::FailedPreconditionError("another binding"));
+    }
+    answer(nodes.AnswerTo(question));
+  };
+  std::set<uint64_t> samples;
+  for (uint64_t name = 0; name < 60; ++name) {
+    samples.insert(nodes[0].names->Bind(SampleId(name)).value());
+  }
+  EXPECT_GT(samples.size(), 30u);
+  if (samples.size() < 60) {
+    EXPECT_THAT(nodes[0].names->Warning(), HasSubstr("samples may come twice"));
+  }
+}
+
 // A node that says that it has passed what it does not own, or to itself,
 // cannot keep a reader waiting.
 TEST(PassedNamesTest, AnswersThatCannotBeCostTheirNamesOnly) {

@@ -21,8 +21,8 @@ class Loans {
  public:
   void BeginEpoch();
   // The member to ask next for the name: the one whose answer was lost, because
-  // it may have lent a sample. Else each time another one that answers, if
-  // there is one. REQUIRES: there are two members.
+  // it may have lent a sample. Else each time another one that answers for
+  // this epoch, if there is one. REQUIRES: there are two members.
   uint32_t NextLender(uint64_t name, const std::vector<std::string>& members,
                       uint32_t self, const SilentNodes& silent);
   // Returns whether all others were asked since this was true before.

@@ -9,10 +9,10 @@ namespace shufflefs {
 
 // The values are those of the message.
 enum class NamePurpose : uint8_t {
-  kBind = 0,    // readers wait; the node that is asked owns the names
-  kAhead = 1,   // nobody waits yet: only what is in memory is bound
-  kPassed = 2,  // as kBind; their owner says that it passed them to this node
-  kLend = 3,    // the asker has no free sample for its names, and wants some
+  kBind = 0,    // Readers wait. The node that is asked owns the names.
+  kAhead = 1,   // Nobody waits yet. Only what is in memory is bound.
+  kPassed = 2,  // As kBind. Their owner says that it passed them to this node.
+  kLend = 3,    // The asker has no free sample for its names, and wants some.
 };
 inline constexpr uint32_t kNamePurposes = 4;
 

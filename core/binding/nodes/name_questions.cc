@@ -7,6 +7,7 @@
 #include "core/binding/nodes/shared_names.h"
 
 namespace shufflefs {
+
 SharedNames::Question SharedNames::QuestionTo(const Share& share,
                                               uint32_t member,
                                               NamePurpose purpose) {
@@ -131,7 +132,8 @@ bool SharedNames::GivesUp(const Question& question, uint64_t name, Said said,
     ask_now_.insert(name);
     return false;
   }
-  if (said == Said::kNotYet) {
+  // A lender of another epoch has lent nothing in this one.
+  if (said == Said::kNotYet || (is_loan && silent_.IsApart(question.owner))) {
     // Another node may lend a sample. After all were asked it waits a little.
     const size_t others = share_.Get()->members.size() - 1;  // at least one
     if (is_loan && !loans_.WasRound(others)) ask_now_.insert(name);

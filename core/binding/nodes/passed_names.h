@@ -93,11 +93,11 @@ class PassedNames {
 
  private:
   struct Counts {
-    uint32_t free = 0;    // places
-    uint32_t wanted = 0;  // of these, kept for names that were asked for
-    uint32_t taken = 0;   // names that were passed to this node
-    uint32_t given = 0;   // names that this node passed
-    uint32_t left = 0;    // places of the group that were not searched yet
+    uint32_t free = 0;    // Places.
+    uint32_t wanted = 0;  // Of these, kept for names that were asked for.
+    uint32_t taken = 0;   // Names that were passed to this node.
+    uint32_t given = 0;   // Names that this node passed.
+    uint32_t left = 0;    // Places of the group that were not searched yet.
   };
   Counts& CountsOf(SampleId id) {
     return counts_[parts_.grouping->group_of(id).value()];
