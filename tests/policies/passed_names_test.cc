@@ -235,7 +235,7 @@ TEST(PassedNamesTest, ALostLoanIsAskedForAgain) {
   }
 }
 
-// A lender that shows another epoch, and stays with it, keeps no reader waiting.
+// A lender that stays with another epoch keeps no reader waiting.
 TEST(PassedNamesTest, ALenderOfAnotherEpochCostsItsSamplesOnly) {
   const auto data = MakeBinderData({60}, 60, 8, true);
   Nodes nodes(*data, 2, Binding::kGroup, 1);

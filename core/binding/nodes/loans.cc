@@ -18,8 +18,8 @@ uint32_t Loans::NextLender(uint64_t name,
   if (!is_new) return asked->second;
   for (uint32_t tries = 0;; ++tries) {
     const uint32_t lender = next_++ % count;
-    const bool is_silent = silent.IsAway(members[lender]) ||
-                           silent.IsApart(members[lender]);
+    const bool is_silent =
+        silent.IsAway(members[lender]) || silent.IsApart(members[lender]);
     if (lender != self && (!is_silent || tries >= count)) {
       return asked->second = lender;
     }

@@ -132,9 +132,8 @@ bool SharedNames::GivesUp(const Question& question, uint64_t name, Said said,
     ask_now_.insert(name);
     return false;
   }
-  // A lender of another epoch has lent nothing in this one.
   if (said == Said::kNotYet || (is_loan && silent_.IsApart(question.owner))) {
-    // Another node may lend a sample. After all were asked it waits a little.
+    // Another node may lend a sample, but for those of other epochs.
     const size_t others = share_.Get()->members.size() - 1;  // at least one
     if (is_loan && !loans_.WasRound(others)) ask_now_.insert(name);
     const GroupId group = parts_.grouping->group_of(SampleId(name));
