@@ -15,6 +15,20 @@ uint64_t BypassReads::BytesOf(uint64_t memory) {
   return std::clamp<uint64_t>(memory / 16, 2 * kLongestRead, 64 * kLongestRead);
 }
 
+BypassReads::BypassReads(uint64_t bytes, StallClock* stall)
+    : bytes_(bytes),
+      stall_(stall),
+      fetcher_(ReadQueue::kDevices, {.take_room =
+                                         [this](size_t lane, Wish& wish) {
+                                           return TakeRoom(lane, wish);
+                                         },
+                                     .begin =
+                                         [this](std::vector<Wish> wishes) {
+                                           for (Wish& wish : wishes)
+                                             Begin(std::move(wish));
+                                         },
+                                     .in_order = false}) {}
+
 absl::Status BypassReads::Prepare(absl::Span<const uint32_t> devices) {
   MutexLock lock(mu_);
   if (memory_ != nullptr) return absl::OkStatus();
@@ -24,7 +38,6 @@ absl::Status BypassReads::Prepare(absl::Span<const uint32_t> devices) {
   const uint64_t more = lanes.count() > 1 ? lanes.count() * Arena::kPage : 0;
   ASSIGN_OR_RETURN(memory_, Arena::Make(bytes_ + more));
   lanes_ = lanes;
-  waiting_ = LaneQueue<Wish>(lanes.count());
   used_.resize(lanes.count());
   return absl::OkStatus();
 }
@@ -51,82 +64,69 @@ void BypassReads::Cancel(const ReadWaiter& waiter) const {
 void BypassReads::Read(std::shared_ptr<SampleSource> source, EntryId file,
                        ReadWaiter waiter) {
   if (stall_ != nullptr) stall_->Enter();
-  bool stopped = false;
+  size_t lane = 0;
   {
     MutexLock lock(mu_);
-    stopped = stopped_;
-    if (!stopped) {
-      const size_t lane = lanes_.Of(waiter.device);
-      waiting_.Push(lane, Wish{std::move(source), file, std::move(waiter)});
-    }
+    lane = lanes_.Of(waiter.device);
   }
-  if (stopped) return Cancel(waiter);
-  Go(/*lane=*/0, /*freed=*/0);
+  Wish wish{std::move(source), file, std::move(waiter)};
+  if (!fetcher_.Add(lane, wish, /*urgent=*/true)) return Cancel(wish.waiter);
+  fetcher_.Pump();
 }
 
 void BypassReads::Stop() {
-  std::vector<Wish> waiting;
-  {
-    MutexLock lock(mu_);
-    stopped_ = true;
-    waiting = waiting_.Clear();
-    // They ask a reader for one read, which waits for no device.
-    while (asking_ > 0) asked_.Wait(mu_);
-  }
+  const std::vector<Wish> waiting = fetcher_.Stop();
+  // They ask a reader for one read, which waits for no device.
+  fetcher_.Wait();
   for (const Wish& wish : waiting) Cancel(wish.waiter);
 }
 
-absl::optional<BypassReads::Begun> BypassReads::TakeNext(size_t lane,
-                                                         uint64_t freed) {
+bool BypassReads::TakeRoom(size_t lane, Wish& wish) {
+  const uint64_t bytes = Arena::Footprint(wish.waiter.offset % kReadAlignment +
+                                          wish.waiter.length);
   MutexLock lock(mu_);
-  used_[lane] -= freed;
-  for (size_t i = 0; i < waiting_.offers(); ++i) {
-    const auto [at, wish] = waiting_.At(i);
-    if (wish == nullptr) continue;
-    const uint64_t bytes = Arena::Footprint(
-        wish->waiter.offset % kReadAlignment + wish->waiter.length);
-    // If there is no memory, the read that ends next continues from here.
-    if (used_[at] > 0 && used_[at] + bytes > bytes_ / used_.size()) continue;
-    std::shared_ptr<MemoryBlock> memory = memory_->Allocate(bytes);
-    if (memory == nullptr) continue;
-    used_[at] += bytes;
-    ++asking_;
-    return Begun{waiting_.Take(at), at, bytes, std::move(memory)};
+  if (used_[lane] > 0 && used_[lane] + bytes > bytes_ / used_.size()) {
+    return false;
   }
-  return absl::nullopt;
+  wish.memory = memory_->Allocate(bytes);
+  if (wish.memory == nullptr) return false;
+  wish.lane = lane;
+  wish.bytes = bytes;
+  used_[lane] += bytes;
+  return true;
 }
 
-void BypassReads::Asked() {
-  MutexLock lock(mu_);
-  if (--asking_ == 0) asked_.SignalAll();
+void BypassReads::Begin(Wish wish) {
+  const uint64_t before = wish.waiter.offset % kReadAlignment;
+  FilePiece piece;
+  piece.file = wish.file;
+  piece.offset = wish.waiter.offset - before;
+  piece.length = before + wish.waiter.length;
+  piece.into = wish.memory->pieces();
+  const std::shared_ptr<SampleSource> source = std::move(wish.source);
+  piece.done = [self = shared_from_this(),
+                wish = std::move(wish)](const absl::Status& status) mutable {
+    self->Ended(std::move(wish), status);
+  };
+  source->FetchNow(std::move(piece));
 }
 
-void BypassReads::Go(size_t lane, uint64_t freed) {
-  while (absl::optional<Begun> next = TakeNext(lane, std::exchange(freed, 0))) {
-    ReadWaiter& waiter = next->wish.waiter;
-    const uint64_t before = waiter.offset % kReadAlignment;
-    FilePiece piece;
-    piece.file = next->wish.file;
-    piece.offset = waiter.offset - before;
-    piece.length = before + waiter.length;
-    piece.into = next->memory->pieces();
-    piece.done = [self = shared_from_this(), memory = std::move(next->memory),
-                  before, lane = next->lane, bytes = next->bytes,
-                  waiter =
-                      std::move(waiter)](const absl::Status& status) mutable {
-      if (status.ok()) {
-        const std::vector<iovec> range = memory->Range(before, waiter.length);
-        waiter.done(absl::Span<const iovec>(range));
-      } else {
-        waiter.done(status);
-      }
-      if (self->stall_ != nullptr) self->stall_->Leave();
-      memory.reset();
-      self->Go(lane, bytes);
-    };
-    next->wish.source->FetchNow(std::move(piece));
-    Asked();
+void BypassReads::Ended(Wish wish, const absl::Status& status) {
+  const ReadWaiter& waiter = wish.waiter;
+  if (status.ok()) {
+    const std::vector<iovec> range =
+        wish.memory->Range(waiter.offset % kReadAlignment, waiter.length);
+    waiter.done(absl::Span<const iovec>(range));
+  } else {
+    waiter.done(status);
   }
+  if (stall_ != nullptr) stall_->Leave();
+  wish.memory.reset();
+  {
+    MutexLock lock(mu_);
+    used_[wish.lane] -= wish.bytes;
+  }
+  fetcher_.Pump();
 }
 
 }  // namespace shufflefs

@@ -13,7 +13,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
@@ -21,6 +20,7 @@
 #include "core/catalogue/catalogue.h"
 #include "core/pool/content_provider.h"
 #include "core/pool/device_lanes.h"
+#include "core/pool/fetcher.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
 
@@ -49,8 +49,7 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
 
   // Allocates nothing yet. `stall` outlives this; may be null. REQUIRES: bytes
   // >= 2 * kLongestRead.
-  BypassReads(uint64_t bytes, StallClock* stall)
-      : bytes_(bytes), stall_(stall) {}
+  BypassReads(uint64_t bytes, StallClock* stall);
 
   // Allocates the memory, the first time, and divides it evenly among the
   // devices that have files. Each part has room for a longest read, and there
@@ -80,34 +79,27 @@ class BypassReads : public std::enable_shared_from_this<BypassReads> {
     std::shared_ptr<SampleSource> source;
     EntryId file;
     ReadWaiter waiter;
-  };
-  // A read with its memory.
-  struct Begun {
-    Wish wish;
+    // While it is read.
     size_t lane = 0;
     uint64_t bytes = 0;  // of used_[lane]
-    std::shared_ptr<MemoryBlock> memory;
+    std::shared_ptr<MemoryBlock> memory{};
   };
-  // Begins the reads that have memory, after a read of `lane` has left `freed`
-  // bytes.
-  void Go(size_t lane, uint64_t freed);
-  // Empty if no read can begin. Otherwise Asked has to follow.
-  absl::optional<Begun> TakeNext(size_t lane, uint64_t freed);
-  void Asked();
+  // Takes memory for the wish. Returns false if there is none.
+  bool TakeRoom(size_t lane, Wish& wish) ABSL_LOCKS_EXCLUDED(mu_);
+  void Begin(Wish wish);
+  void Ended(Wish wish, const absl::Status& status);
   void Cancel(const ReadWaiter& waiter) const;
 
   // Constant after construction.
   const uint64_t bytes_;
   StallClock* const stall_;
+  // Self-synchronised.
+  Fetcher<Wish> fetcher_;
 
   mutable Mutex mu_;
   std::unique_ptr<Arena> memory_ ABSL_GUARDED_BY(mu_);  // null: not prepared
   DeviceLanes lanes_ ABSL_GUARDED_BY(mu_);
-  LaneQueue<Wish> waiting_ ABSL_GUARDED_BY(mu_){1};     // for memory
   std::vector<uint64_t> used_ ABSL_GUARDED_BY(mu_){0};  // bytes, by lane
-  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t asking_ ABSL_GUARDED_BY(mu_) = 0;  // threads that ask a source
-  CondVar asked_;                             // none of them does any more
 };
 
 }  // namespace shufflefs

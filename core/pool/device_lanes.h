@@ -51,20 +51,24 @@ class LaneQueue {
     (urgent ? lanes_[lane].urgent : lanes_[lane].others)
         .push_back(std::move(item));
   }
+  void PushFirst(size_t lane, Item item, bool urgent) {
+    (urgent ? lanes_[lane].urgent : lanes_[lane].others)
+        .push_front(std::move(item));
+  }
 
   // The item that waits first in a lane: an urgent one, if there is any.
   struct Offer {
     size_t lane = 0;
-    const Item* item = nullptr;  // null: none waits
+    Item* item = nullptr;  // null: none waits
   };
   // Offers count from 0, best first: urgent items before others, and lanes in
   // turn. An offer may be empty.
   size_t offers() const { return 2 * lanes_.size(); }
-  Offer At(size_t offer) const {
+  Offer At(size_t offer) {
     const bool urgent = offer < lanes_.size();
     const size_t from = turn_ + (urgent ? offer : offer - lanes_.size());
     const size_t at = from < lanes_.size() ? from : from - lanes_.size();
-    const Lane& lane = lanes_[at];
+    Lane& lane = lanes_[at];
     if (lane.urgent.empty() == urgent) return {at, nullptr};
     if (urgent) return {at, &lane.urgent.front()};
     return {at, lane.others.empty() ? nullptr : &lane.others.front()};

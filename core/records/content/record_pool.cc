@@ -121,9 +121,27 @@ RecordPool::RecordPool(Parts parts, RecordShares shares, DeviceLanes lanes)
           std::exchange(shares.straddling, {}),
           shares.index->guarantee() / StraddlingRecordCache::kIndexBytes),
       shares_(std::move(shares)),
-      queue_(lanes_.count()),
       gathering_(lanes_.count()),
-      alone_(shares_.spare.size()) {}
+      fetcher_(lanes_.count(), {.take_room =
+                                    [this](size_t lane, Fetch& fetch) {
+                                      return TakeRoom(lane, fetch);
+                                    },
+                                .begin =
+                                    [this](std::vector<Fetch> fetches) {
+                                      Send(std::move(fetches));
+                                    }}),
+      alone_(shares_.spare.size(),
+             {.take_room =
+                  [this](size_t lane, Alone& alone) {
+                    alone.memory =
+                        shares_.spare[lane]->Allocate(alone.request->length);
+                    return alone.memory != nullptr;
+                  },
+              .begin =
+                  [this](std::vector<Alone> requests) {
+                    for (Alone& alone : requests) BeginAlone(std::move(alone));
+                  },
+              .in_order = false}) {}
 
 uint64_t RecordPool::largest_part() const {
   // The part of a reader and the one fetched ahead of it fit, even if pieces

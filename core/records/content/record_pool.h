@@ -25,6 +25,7 @@
 #include "core/io/io_buf.h"
 #include "core/pool/content_provider.h"
 #include "core/pool/device_lanes.h"
+#include "core/pool/fetcher.h"
 #include "core/pool/memory/buffer_pool.h"
 #include "core/pool/pool_memory.h"
 #include "core/pool/sample_source.h"
@@ -139,11 +140,18 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     uint64_t missing = 0;
     bool waited = false;
   };
-  // One read of the source that waits until others have ended.
+  // One read of the source.
   struct Fetch {
     std::shared_ptr<Held> held;
     PartRead read;
     uint64_t to = 0;  // offset in the memory of a gathered part
+    // The destination of others, once there is room for the read.
+    std::shared_ptr<MemoryBlock> staging{};
+  };
+  // A request of which only the bytes asked for are read.
+  struct Alone {
+    std::shared_ptr<Request> request;
+    std::shared_ptr<MemoryBlock> memory{};  // once there is room
   };
   // Sorts the parts that are here. First come parts that were read, the one
   // read longest ago first. Then come parts ahead of readers, the one begun
@@ -209,24 +217,18 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   // Queues the reads of a planned part.
   void Queue(const std::shared_ptr<Held>& held,
              const std::vector<PartRead>& reads, bool urgent);
-  void Pump();
-  // Returns the next read and its destination. Returns nothing while no device
-  // that reads wait for has room.
-  absl::optional<FilePiece> NextPiece() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Gets room for a read of a lane, and memory if it is not gathered. Returns
   // false if there is none.
-  bool GetRoom(size_t lane, const Fetch& fetch,
-               std::shared_ptr<MemoryBlock>& staging)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool TakeRoom(size_t lane, Fetch& fetch);
+  // Sends reads that have room to the source.
+  void Send(std::vector<Fetch> fetches);
   size_t LaneOf(const Held& held, const PartRead& read) const {
     return LaneOf(held.source->source(read.file));
   }
   size_t LaneOf(EntryId file) const {
     return lanes_.count() == 1 ? 0 : lanes_.Of(catalogue_->device(file));
   }
-  void Arrived(const std::shared_ptr<Held>& held, const PartRead& read,
-               std::shared_ptr<MemoryBlock> staging,
-               const absl::Status& status);
+  void Arrived(Fetch& fetch, const absl::Status& status);
   // One of its reads has ended, or its planning has.
   void OneLess(const std::shared_ptr<Held>& held, const absl::Status& status);
   void Answer(const std::shared_ptr<Request>& request);
@@ -234,10 +236,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   void NoteDelivered(const Request& request);
   // Reads only the bytes asked for.
   void ReadAlone(const std::shared_ptr<Request>& request);
-  void PumpAlone();
-  // Takes the next request that has memory, which the result holds. Null if
-  // none has.
-  std::shared_ptr<Held> NextAlone() ABSL_LOCKS_EXCLUDED(mu_);
+  // REQUIRES: it has memory.
+  void BeginAlone(Alone alone);
 
   // Constant after construction.
   const std::string how_;
@@ -252,7 +252,10 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   const std::unique_ptr<PoolShare> pool_;
   KeptPlans plans_;
   StraddlingRecordCache straddling_;
-  const RecordShares shares_;  // the others
+  const RecordShares shares_;                     // the others
+  std::vector<std::atomic<uint64_t>> gathering_;  // bytes under way, by lane
+  Fetcher<Fetch> fetcher_;
+  Fetcher<Alone> alone_;
 
   mutable Mutex mu_;
   absl::flat_hash_map<PartKey, std::shared_ptr<Held>> held_
@@ -262,11 +265,6 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
       ABSL_GUARDED_BY(mu_);
   // Files that readers are in the middle of, and clock_ at their last read.
   absl::flat_hash_map<uint64_t, uint64_t> read_lately_ ABSL_GUARDED_BY(mu_);
-  LaneQueue<Fetch> queue_ ABSL_GUARDED_BY(mu_);
-  bool pumping_ ABSL_GUARDED_BY(mu_) = false;
-  // Bytes of reads under way, by lane.
-  std::vector<uint64_t> gathering_ ABSL_GUARDED_BY(mu_);
-  LaneQueue<std::shared_ptr<Request>> alone_ ABSL_GUARDED_BY(mu_);
   uint64_t last_id_ ABSL_GUARDED_BY(mu_) = 0;
   // Bytes of all parts begun, and of all that was read alone.
   uint64_t clock_ ABSL_GUARDED_BY(mu_) = 0;

@@ -139,85 +139,61 @@ void RecordPool::Queue(const std::shared_ptr<Held>& held,
   {
     MutexLock lock(mu_);
     held->reads_left += reads.size();
-    for (size_t k = 0; k < reads.size(); ++k) {
-      Fetch fetch{held, reads[k]};
-      if (held->gathered != nullptr) fetch.to = held->gathered->ReadBegin(k);
-      queue_.Push(LaneOf(*held, reads[k]), std::move(fetch), urgent);
-    }
   }
-  Pump();
+  // Reads of a lane that follow each other wait side by side.
+  for (size_t k = 0; k < reads.size();) {
+    const size_t lane = LaneOf(*held, reads[k]);
+    std::vector<Fetch> fetches;
+    for (; k < reads.size() && LaneOf(*held, reads[k]) == lane; ++k) {
+      Fetch& fetch = fetches.emplace_back(Fetch{held, reads[k]});
+      if (held->gathered != nullptr) fetch.to = held->gathered->ReadBegin(k);
+    }
+    fetcher_.Add(lane, fetches, urgent);
+  }
+  fetcher_.Pump();
 }
 
-bool RecordPool::GetRoom(size_t lane, const Fetch& fetch,
-                         std::shared_ptr<MemoryBlock>& staging) {
+bool RecordPool::TakeRoom(size_t lane, Fetch& fetch) {
   if (fetch.held->gathered == nullptr) {
-    staging = shares_.staging[lane]->Allocate(fetch.read.length);
-    return staging != nullptr;
+    fetch.staging = shares_.staging[lane]->Allocate(fetch.read.length);
+    return fetch.staging != nullptr;
   }
+  // Only this adds to it, one thread at a time.
   if (gathering_[lane] >= kMostGathering) return false;
   gathering_[lane] += fetch.read.length;
   return true;
 }
 
-absl::optional<FilePiece> RecordPool::NextPiece() {
-  std::shared_ptr<MemoryBlock> staging;
-  for (size_t i = 0; i < queue_.offers(); ++i) {
-    const auto [lane, offer] = queue_.At(i);
-    // If there is no room, the read that ends next continues here.
-    if (offer == nullptr || !GetRoom(lane, *offer, staging)) continue;
-    Fetch fetch = queue_.Take(lane);
-    const PartRead read = fetch.read;
-    FilePiece piece;
-    piece.into = staging != nullptr
-                     ? staging->pieces()
+void RecordPool::Send(std::vector<Fetch> fetches) {
+  std::vector<FilePiece> pieces;
+  pieces.reserve(fetches.size());
+  for (Fetch& fetch : fetches) {
+    FilePiece& piece = pieces.emplace_back();
+    piece.into = fetch.staging != nullptr
+                     ? fetch.staging->pieces()
                      : fetch.held->bytes_at.Range(
-                           fetch.to, Arena::Footprint(read.length));
-    piece.file = fetch.held->source->source(read.file);
-    piece.offset = read.offset;
-    piece.length = read.length;
-    piece.done = [self = shared_from_this(), held = std::move(fetch.held), read,
-                  staging](const absl::Status& status) mutable {
-      self->Arrived(held, read, std::move(staging), status);
+                           fetch.to, Arena::Footprint(fetch.read.length));
+    piece.file = fetch.held->source->source(fetch.read.file);
+    piece.offset = fetch.read.offset;
+    piece.length = fetch.read.length;
+    piece.done = [self = shared_from_this(), fetch = std::move(fetch)](
+                     const absl::Status& status) mutable {
+      self->Arrived(fetch, status);
     };
-    return piece;
   }
-  return absl::nullopt;
+  source_->Fetch(std::move(pieces));
 }
 
-void RecordPool::Pump() {
-  {
-    MutexLock lock(mu_);
-    if (pumping_) return;  // that thread checks again before it ends
-    pumping_ = true;
-  }
-  for (;;) {
-    std::vector<FilePiece> pieces;
-    {
-      MutexLock lock(mu_);
-      while (absl::optional<FilePiece> piece = NextPiece()) {
-        pieces.push_back(*std::move(piece));
-      }
-      if (pieces.empty()) {
-        pumping_ = false;
-        return;
-      }
-    }
-    source_->Fetch(std::move(pieces));
-  }
-}
-
-void RecordPool::Arrived(const std::shared_ptr<Held>& held,
-                         const PartRead& read,
-                         std::shared_ptr<MemoryBlock> staging,
-                         const absl::Status& status) {
-  if (staging == nullptr) {
-    MutexLock lock(mu_);
-    gathering_[LaneOf(*held, read)] -= read.length;
+void RecordPool::Arrived(Fetch& fetch, const absl::Status& status) {
+  const std::shared_ptr<Held>& held = fetch.held;
+  if (fetch.staging == nullptr) {
+    gathering_[LaneOf(*held, fetch.read)] -= fetch.read.length;
   } else if (status.ok()) {
-    LayOut(held->plan, read, IoBuf(staging->pieces()), held->bytes_at);
+    LayOut(held->plan, fetch.read, IoBuf(fetch.staging->pieces()),
+           held->bytes_at);
   }
-  staging.reset();
-  Pump();
+  fetch.staging.reset();
+  fetcher_.Pump();
   OneLess(held, status);
 }
 
@@ -254,52 +230,35 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
   answered.clear();
   if (was_alone) {
     held->memory.reset();
-    PumpAlone();
+    alone_.Pump();
   }
 }
 
 void RecordPool::ReadAlone(const std::shared_ptr<Request>& request) {
-  {
-    MutexLock lock(mu_);
-    alone_.Push(shares_.SpareOf(LaneOf(request->file->file)), request);
-  }
-  PumpAlone();
+  Alone alone{request};
+  alone_.Add(shares_.SpareOf(LaneOf(request->file->file)), alone,
+             /*urgent=*/true);
+  alone_.Pump();
 }
 
-std::shared_ptr<RecordPool::Held> RecordPool::NextAlone() {
-  MutexLock lock(mu_);
-  for (size_t i = 0; i < alone_.offers(); ++i) {
-    const auto [lane, offer] = alone_.At(i);
-    if (offer == nullptr) continue;
-    // If there is no memory, the lone read that ends next continues here.
-    auto memory = shares_.spare[lane]->Allocate((*offer)->length);
-    if (memory == nullptr) continue;
-    std::shared_ptr<Request> request = alone_.Take(lane);
-    auto held = std::make_shared<Held>();
-    held->memory = std::move(memory);
-    held->source = request->file;
-    held->bytes = request->length;
-    held->bytes_at = IoBuf(held->memory->pieces());
-    held->reads_left = 1;
-    request->missing = 1;
-    request->pieces.push_back({request->offset, held});
-    held->waiters.push_back(std::move(request));
-    return held;
-  }
-  return nullptr;
-}
-
-void RecordPool::PumpAlone() {
-  while (const std::shared_ptr<Held> held = NextAlone()) {
-    // It waits until OneLess below.
-    const Request& request = *held->waiters.front();
-    held->plan = plans_.OfRange(request.file->id, *request.file->content,
-                                request.offset, request.length);
-    LayOutNewlines(held->plan, held->bytes_at);
-    LayOutLiterals(held->plan, held->bytes_at);
-    Queue(held, PlanPartReads(held->plan, PartReadLimits()), /*urgent=*/true);
-    OneLess(held, absl::OkStatus());
-  }
+void RecordPool::BeginAlone(Alone alone) {
+  auto held = std::make_shared<Held>();
+  const Request& request = *alone.request;
+  held->memory = std::move(alone.memory);
+  held->source = request.file;
+  held->bytes = request.length;
+  held->bytes_at = IoBuf(held->memory->pieces());
+  held->reads_left = 1;  // the planning
+  alone.request->missing = 1;
+  alone.request->pieces.push_back({request.offset, held});
+  // It waits until OneLess below.
+  held->waiters.push_back(std::move(alone.request));
+  held->plan = plans_.OfRange(request.file->id, *request.file->content,
+                              request.offset, request.length);
+  LayOutNewlines(held->plan, held->bytes_at);
+  LayOutLiterals(held->plan, held->bytes_at);
+  Queue(held, PlanPartReads(held->plan, PartReadLimits()), /*urgent=*/true);
+  OneLess(held, absl::OkStatus());
 }
 
 }  // namespace shufflefs

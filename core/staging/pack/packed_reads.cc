@@ -118,15 +118,15 @@ std::vector<PackedRead> PlanPackedReads(
   return reads;
 }
 
-std::vector<PackedRead> SplitPackedRead(PackedRead read) {
+std::vector<PackedRead> SplitPackedRead(const PackedRead& read) {
   std::vector<PackedRead> reads;
-  for (PackedRead::Part& part : read.parts) {
+  for (const PackedRead::Part& part : read.parts) {
     PackedRead alone;
     alone.chunk = read.chunk;
     alone.begin = RoundDown(part.begin, kReadAlignment);
     alone.end = part.end;
     alone.urgent = read.urgent;
-    alone.parts.push_back(std::move(part));
+    alone.parts.push_back(part);
     reads.push_back(std::move(alone));
   }
   return reads;

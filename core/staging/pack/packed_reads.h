@@ -96,7 +96,7 @@ std::vector<PackedRead> PlanPackedReads(
 
 // Splits a failed read into one stretch per part. So one part that cannot be
 // read fails no other part. REQUIRES: more than one part.
-std::vector<PackedRead> SplitPackedRead(PackedRead read);
+std::vector<PackedRead> SplitPackedRead(const PackedRead& read);
 
 }  // namespace shufflefs
 

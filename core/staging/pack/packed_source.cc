@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include <deque>
+#include <cstddef>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "core/pool/fetcher.h"
 #include "core/pool/memory/arena.h"
 #include "core/staging/pack/packed_reads.h"
 
@@ -22,49 +23,52 @@ class PackedSource::Engine : public std::enable_shared_from_this<Engine> {
   Engine(std::shared_ptr<const PackIndex> index, FileReader* reader,
          Options options)
       : index_(std::move(index)),
+        place_by_place_(options.place_by_place),
         reader_(reader),
         staging_(std::move(options.staging)),
-        place_by_place_(options.place_by_place) {}
+        fetcher_(/*lanes=*/1,
+                 {.take_room = [this](size_t,
+                                      Read& read) { return TakeRoom(*read); },
+                  .begin =
+                      [this](std::vector<Read> reads) {
+                        Begin(std::move(reads));
+                      }}) {}
 
   void Add(std::vector<FilePiece> pieces, bool urgent);
   // Ends reads that wait for memory. Reads under way continue.
   void Close();
 
  private:
-  using Reads = std::deque<std::shared_ptr<PackedRead>>;
+  using Read = std::shared_ptr<PackedRead>;
 
-  // Begins the reads that have memory.
-  void Pump();
-  // Takes the reads that can begin from the front of a queue.
-  Reads Take(Reads& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes staging memory, if the read may begin now.
+  bool TakeRoom(PackedRead& read) ABSL_LOCKS_EXCLUDED(mu_);
+  void Begin(std::vector<Read> reads);
   // Returns whether the read is after the last one that began.
   bool GoesOn(const PackedRead& read) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return read.chunk == last_chunk_ && read.begin >= last_begin_;
   }
   bool MayBegin(const PackedRead& read) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  FileRead ReadOf(std::shared_ptr<PackedRead> read);
-  void Arrived(std::shared_ptr<PackedRead> read, const absl::Status& status);
+  FileRead ReadOf(Read read);
+  void Arrived(const Read& read, const absl::Status& status);
   // Returns whether each part of a failed read is read again alone.
   bool TryAgain(PackedRead& read, const absl::Status& status);
   void EndParts(const PackedRead& read, const absl::Status& status);
+  void EndClosed(const PackedRead& read) {
+    EndParts(read, absl::CancelledError("the pack was closed"));
+  }
 
   // Constant after construction.
   const std::shared_ptr<const PackIndex> index_;
+  const bool place_by_place_;
   // Self-synchronised.
   FileReader* const reader_;
   const std::shared_ptr<Arena> staging_;
-  const bool place_by_place_;  // constant
+  Fetcher<Read> fetcher_;
 
   Mutex mu_;
-  bool closed_ ABSL_GUARDED_BY(mu_) = false;
-  // True while a thread hands reads to the reader. It does so in the order of
-  // the queues, and without this lock.
-  bool pumping_ ABSL_GUARDED_BY(mu_) = false;
-  Reads urgent_ ABSL_GUARDED_BY(mu_);
-  Reads queue_ ABSL_GUARDED_BY(mu_);
-  // Of the normal queue: the number of reads under way, and the last that
-  // began.
+  // Of the normal reads: the number under way, and the last that began.
   uint64_t under_way_ ABSL_GUARDED_BY(mu_) = 0;
   // The first read at its place, while it is under way.
   const PackedRead* first_ ABSL_GUARDED_BY(mu_) = nullptr;
@@ -84,31 +88,18 @@ void PackedSource::Engine::Add(std::vector<FilePiece> pieces, bool urgent) {
     }
     wants.push_back(std::make_shared<PackedWant>(std::move(piece), *place));
   }
-  std::vector<PackedRead> reads =
-      PlanPackedReads(std::move(wants), PackedReadLimits());
-  {
-    MutexLock lock(mu_);
-    for (PackedRead& read : reads) {
-      read.urgent = urgent;
-      (urgent ? urgent_ : queue_)
-          .push_back(std::make_shared<PackedRead>(std::move(read)));
-    }
+  std::vector<Read> reads;
+  for (PackedRead& read :
+       PlanPackedReads(std::move(wants), PackedReadLimits())) {
+    read.urgent = urgent;
+    reads.push_back(std::make_shared<PackedRead>(std::move(read)));
   }
-  Pump();
+  if (fetcher_.Add(/*lane=*/0, reads, urgent)) return fetcher_.Pump();
+  for (const Read& read : reads) EndClosed(*read);
 }
 
 void PackedSource::Engine::Close() {
-  Reads waiting;
-  {
-    MutexLock lock(mu_);
-    closed_ = true;
-    waiting.swap(urgent_);
-    for (auto& read : queue_) waiting.push_back(std::move(read));
-    queue_.clear();
-  }
-  for (const auto& read : waiting) {
-    EndParts(*read, absl::CancelledError("the pack was closed"));
-  }
+  for (const Read& read : fetcher_.Stop()) EndClosed(*read);
 }
 
 bool PackedSource::Engine::MayBegin(const PackedRead& read) const {
@@ -116,51 +107,32 @@ bool PackedSource::Engine::MayBegin(const PackedRead& read) const {
   return GoesOn(read) ? first_ == nullptr : under_way_ <= 1;
 }
 
-PackedSource::Engine::Reads PackedSource::Engine::Take(Reads& queue) {
-  Reads taken;
-  while (!queue.empty()) {
-    PackedRead& read = *queue.front();
-    if (!MayBegin(read)) break;
-    read.staging = staging_->Allocate(read.end - read.begin);
-    if (read.staging == nullptr) break;
-    if (!read.urgent) {
-      if (!GoesOn(read)) first_ = &read;
-      ++under_way_;
-      last_chunk_ = read.chunk;
-      last_begin_ = read.begin;
-    }
-    taken.push_back(std::move(queue.front()));
-    queue.pop_front();
-  }
-  return taken;
+bool PackedSource::Engine::TakeRoom(PackedRead& read) {
+  MutexLock lock(mu_);
+  if (!MayBegin(read)) return false;
+  read.staging = staging_->Allocate(read.end - read.begin);
+  if (read.staging == nullptr) return false;
+  if (read.urgent) return true;
+  if (!GoesOn(read)) first_ = &read;
+  ++under_way_;
+  last_chunk_ = read.chunk;
+  last_begin_ = read.begin;
+  return true;
 }
 
-void PackedSource::Engine::Pump() {
-  {
-    MutexLock lock(mu_);
-    if (pumping_) return;  // that thread checks again before it returns
-    pumping_ = true;
-  }
-  for (;;) {
-    Reads urgent;
-    Reads others;
-    {
-      MutexLock lock(mu_);
-      urgent = Take(urgent_);
-      if (urgent_.empty()) others = Take(queue_);
-      if (urgent.empty() && others.empty()) {
-        pumping_ = false;
-        return;
-      }
+void PackedSource::Engine::Begin(std::vector<Read> reads) {
+  std::vector<FileRead> others;
+  for (Read& read : reads) {
+    if (read->urgent) {
+      reader_->SubmitUrgent(ReadOf(std::move(read)));
+    } else {
+      others.push_back(ReadOf(std::move(read)));
     }
-    for (auto& read : urgent) reader_->SubmitUrgent(ReadOf(std::move(read)));
-    std::vector<FileRead> reads;
-    for (auto& read : others) reads.push_back(ReadOf(std::move(read)));
-    if (!reads.empty()) reader_->Submit(std::move(reads));
   }
+  if (!others.empty()) reader_->Submit(std::move(others));
 }
 
-FileRead PackedSource::Engine::ReadOf(std::shared_ptr<PackedRead> read) {
+FileRead PackedSource::Engine::ReadOf(Read read) {
   FileRead file;
   file.path = PackChunkName(read->chunk);
   file.expected = index_->chunk_attributes(read->chunk);
@@ -173,7 +145,7 @@ FileRead PackedSource::Engine::ReadOf(std::shared_ptr<PackedRead> read) {
   return file;
 }
 
-void PackedSource::Engine::Arrived(std::shared_ptr<PackedRead> read,
+void PackedSource::Engine::Arrived(const Read& read,
                                    const absl::Status& status) {
   if (status.ok()) {
     const IoBuf staged(read->staging->pieces());
@@ -189,7 +161,8 @@ void PackedSource::Engine::Arrived(std::shared_ptr<PackedRead> read,
     if (first_ == read.get()) first_ = nullptr;
   }
   const bool again = !status.ok() && TryAgain(*read, status);
-  Pump();  // before the checksums, so that the device does not wait for them
+  // Before the checksums, so that the device does not wait for them.
+  fetcher_.Pump();
   if (!again) EndParts(*read, status);
 }
 
@@ -201,14 +174,11 @@ bool PackedSource::Engine::TryAgain(PackedRead& read,
       absl::IsCancelled(status)) {
     return false;
   }
-  MutexLock lock(mu_);
-  if (closed_) return false;
-  Reads& queue = read.urgent ? urgent_ : queue_;
-  std::vector<PackedRead> alone = SplitPackedRead(std::move(read));
-  for (size_t i = alone.size(); i > 0; --i) {
-    queue.push_front(std::make_shared<PackedRead>(std::move(alone[i - 1])));
+  std::vector<Read> alone;
+  for (PackedRead& part : SplitPackedRead(read)) {
+    alone.push_back(std::make_shared<PackedRead>(std::move(part)));
   }
-  return true;
+  return fetcher_.AddFirst(/*lane=*/0, alone, read.urgent);
 }
 
 void PackedSource::Engine::EndParts(const PackedRead& read,

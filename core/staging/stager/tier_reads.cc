@@ -84,6 +84,20 @@ struct TierReads::Want : WholeChecks {
   bool urgent = false;
 };
 
+TierReads::TierReads(std::unique_ptr<FileSource> source,
+                     std::shared_ptr<const Catalogue> catalogue,
+                     const std::string& path)
+    : catalogue_(std::move(catalogue)),
+      source_(std::move(source)),
+      store_(catalogue_),
+      health_(path),
+      fetcher_(/*lanes=*/1,
+               {.take_room =
+                    [this](size_t, std::shared_ptr<Want>& want) {
+                      return TakeRoom(*want);
+                    },
+                .begin = [this](Wants wants) { Begin(std::move(wants)); }}) {}
+
 std::shared_ptr<TierReads> TierReads::Make(
     std::unique_ptr<FileSource> source,
     std::shared_ptr<const Catalogue> catalogue, std::unique_ptr<Arena> memory,
@@ -118,7 +132,7 @@ void TierReads::Fetch(std::vector<FilePiece> pieces, bool urgent) {
       if (!AskTier(part, asked)) asked.source.push_back(std::move(part));
     }
   }
-  if (!asked.wants.empty()) Begin(Admit(std::move(asked.wants)));
+  if (!asked.wants.empty()) Ask(std::move(asked.wants));
   // Together, so that a disk that seeks reads them in the order of the device.
   if (!demanded.empty()) Send(std::move(demanded), urgent);
   if (!asked.source.empty()) ReadSource(std::move(asked.source), urgent);
@@ -165,48 +179,43 @@ bool TierReads::AskTier(FilePiece& piece, Asked& asked) {
   return true;
 }
 
-TierReads::Wants TierReads::Admit(Wants wants) {
-  Wants admitted;
-  MutexLock lock(mu_);
+void TierReads::Ask(Wants wants) {
+  Wants ready;
   for (std::shared_ptr<Want>& want : wants) {
-    const bool fits = wider_bytes_ + want->wider <= Tier::kWiderBytes;
-    if (want->wider == 0 || (fits && (want->urgent || waiting_.empty()))) {
-      wider_bytes_ += want->wider;
-      admitted.push_back(std::move(want));
-    } else if (want->urgent) {
-      waiting_.push_front(std::move(want));
+    if (want->wider == 0) {
+      ready.push_back(std::move(want));
     } else {
-      waiting_.push_back(std::move(want));
+      const bool urgent = want->urgent;
+      fetcher_.Add(/*lane=*/0, want, urgent);
     }
   }
-  return admitted;
+  if (!ready.empty()) Begin(std::move(ready));
+  fetcher_.Pump();
 }
 
-TierReads::Wants TierReads::Release(const Wants& ended) {
-  Wants admitted;
+bool TierReads::TakeRoom(const Want& want) {
   MutexLock lock(mu_);
-  for (const std::shared_ptr<Want>& want : ended) {
-    want->memory.reset();
-    wider_bytes_ -= want->wider;
+  if (wider_bytes_ + want.wider > Tier::kWiderBytes) return false;
+  wider_bytes_ += want.wider;
+  return true;
+}
+
+void TierReads::Release(Want& want) {
+  if (want.wider == 0) return;
+  want.memory.reset();
+  {
+    MutexLock lock(mu_);
+    wider_bytes_ -= want.wider;
   }
-  while (!waiting_.empty() &&
-         wider_bytes_ + waiting_.front()->wider <= Tier::kWiderBytes) {
-    wider_bytes_ += waiting_.front()->wider;
-    admitted.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
-  return admitted;
+  fetcher_.Pump();
 }
 
 void TierReads::Begin(Wants wants) {
   std::vector<FilePiece> pieces;
   std::vector<FilePiece> urgent;
-  while (!wants.empty()) {
-    const Wants refused = Start(std::move(wants));
-    for (const std::shared_ptr<Want>& want : refused) {
-      (want->urgent ? urgent : pieces).push_back(std::move(want->piece));
-    }
-    wants = Release(refused);
+  for (const std::shared_ptr<Want>& want : Start(std::move(wants))) {
+    (want->urgent ? urgent : pieces).push_back(std::move(want->piece));
+    Release(*want);
   }
   if (!urgent.empty()) ReadSource(std::move(urgent), /*urgent=*/true);
   if (!pieces.empty()) ReadSource(std::move(pieces), /*urgent=*/false);
@@ -303,7 +312,7 @@ void TierReads::Finish(const std::shared_ptr<Want>& want, absl::Status status) {
     Copy(IoBuf(want->into), want->begin - want->from, IoBuf(piece.into), 0,
          piece.length);
   }
-  if (want->wider > 0) Begin(Release({want}));
+  Release(*want);
   if (status.ok()) {
     tier_bytes_.fetch_add(piece.length, std::memory_order_relaxed);
     piece.done(absl::OkStatus());

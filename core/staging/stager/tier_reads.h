@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "core/base/mutex.h"
 #include "core/catalogue/catalogue.h"
 #include "core/io/file_reader.h"
+#include "core/pool/fetcher.h"
 #include "core/pool/file_source.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
@@ -74,11 +74,8 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   };
 
   TierReads(std::unique_ptr<FileSource> source,
-            std::shared_ptr<const Catalogue> catalogue, const std::string& path)
-      : catalogue_(std::move(catalogue)),
-        source_(std::move(source)),
-        store_(catalogue_),
-        health_(path) {}
+            std::shared_ptr<const Catalogue> catalogue,
+            const std::string& path);
 
   // Has the wanted ranges that a piece is part of, and that are nowhere yet,
   // read as a whole. A reader that wants another piece of them waits for the
@@ -90,17 +87,18 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   // Takes the piece and returns true if one range holds all of it.
   bool AskTier(FilePiece& piece, Asked& asked);
   FileRead ReadOf(std::shared_ptr<Want> want);
-  // Returns those that may begin. The others wait for wider memory, which at
-  // least one that has begun holds.
-  Wants Admit(Wants wants);
-  // Has these read, or their pieces read from the source. REQUIRES: admitted.
+  // Has these read, or waits for wider memory.
+  void Ask(Wants wants);
+  // Takes wider memory for it. Returns false if there is none.
+  bool TakeRoom(const Want& want) ABSL_LOCKS_EXCLUDED(mu_);
+  // Has these read, or their pieces read from the source. REQUIRES: they have
+  // wider memory, or need none.
   void Begin(Wants wants);
   // Returns those that the tier cannot read.
   Wants Start(Wants wants);
   // Returns false if there is no reader. Then nothing was requested.
   bool Submit(std::vector<FileRead> reads, std::vector<FileRead> urgent);
-  // Frees the wider memory of these. Returns those that may begin with it.
-  Wants Release(const Wants& ended);
+  void Release(Want& want) ABSL_LOCKS_EXCLUDED(mu_);
   void Finish(const std::shared_ptr<Want>& want, absl::Status status);
   // A read of the tier failed.
   void Failed(const Want& want, const absl::Status& status);
@@ -119,8 +117,9 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   CondVar idle_;
   std::atomic<uint64_t> tier_bytes_{0};
   std::atomic<uint64_t> source_bytes_{0};
-  std::atomic<uint64_t> read_bytes_{0};  // of parts
-  StallClock busy_;                      // while parts are read
+  std::atomic<uint64_t> read_bytes_{0};     // of parts
+  StallClock busy_;                         // while parts are read
+  Fetcher<std::shared_ptr<Want>> fetcher_;  // of those that need wider memory
 
   Mutex mu_;
   FileReader* reader_ ABSL_GUARDED_BY(mu_) = nullptr;
@@ -128,8 +127,6 @@ class TierReads : public std::enable_shared_from_this<TierReads> {
   // be one of the reader's own threads, which it would then join.
   int users_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t wider_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // <= Tier::kWiderBytes
-  // They wait for some of these. If there are any, wider_bytes_ > 0.
-  std::deque<std::shared_ptr<Want>> waiting_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const StagingRequests> requests_ ABSL_GUARDED_BY(mu_);
 };
 
