@@ -21,21 +21,11 @@
 #include "core/pool/content_provider.h"
 #include "core/pool/device_lanes.h"
 #include "core/pool/fetcher.h"
+#include "core/pool/file_extent.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/sample_source.h"
 
 namespace shufflefs {
-
-// A reader that waits for bytes of a file.
-struct ReadWaiter {
-  uint64_t offset = 0;  // offset + length is within the file
-  uint64_t length = 0;  // > 0
-  ContentProvider::ReadDone done;
-  uint32_t device = 0;  // of the file, as Catalogue::device
-  // Called before `done`, if the bytes are in memory that may stay for a while:
-  // as long as the owner that is given. May be empty.
-  std::function<void(std::shared_ptr<const void> owner)> keep{};
-};
 
 // Thread-safe. No call waits for a device. May be destroyed while reads are
 // under way.

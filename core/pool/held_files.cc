@@ -58,30 +58,24 @@ bool HeldFiles::Start(EntryId file, Owner owner, Pieces& pieces) {
   if (held->memory == nullptr) return false;
   held->owner = owner;
   held->length = length;
-  FilePiece piece;
-  piece.file = file;
-  piece.length = length;
-  piece.into = held->memory->pieces();
-  piece.done = [self = shared_from_this(), file,
-                held](const absl::Status& status) {
+  pieces.push_back(held->Fetch(file, [self = shared_from_this(), file,
+                                      held](const absl::Status& status) {
     self->Arrived(file, held, status);
-  };
-  pieces.push_back(std::move(piece));
+  }));
   MutexLock lock(mu_);
-  held_[file] = std::move(held);
+  held_.Put(file, std::move(held));
   ++coming_;
   return true;
 }
 
 bool HeldFiles::IsResident(EntryId file) const {
   MutexLock lock(mu_);
-  return held_.contains(file);
+  return held_.Has(file);
 }
 
 bool HeldFiles::IsHere(EntryId file) const {
   MutexLock lock(mu_);
-  const auto found = held_.find(file);
-  return found != held_.end() && found->second->here;
+  return held_.IsHere(file);
 }
 
 void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
@@ -95,8 +89,7 @@ void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
   std::shared_ptr<Held> held;
   {
     MutexLock lock(mu_);
-    const auto found = held_.find(file);
-    if (found != held_.end()) held = found->second;
+    held = held_.Find(file);
     if (held != nullptr && !held->here) {
       held->waiters.push_back(std::move(waiter));
       if (stall_ != nullptr) stall_->Enter();
@@ -113,57 +106,48 @@ void HeldFiles::Read(EntryId file, uint64_t offset, uint64_t length,
 
 void HeldFiles::Deliver(EntryId file, const std::shared_ptr<Held>& held,
                         const ReadWaiter& waiter) {
-  const std::vector<iovec> range =
-      held->memory->Range(waiter.offset, waiter.length);
-  waiter.done(absl::Span<const iovec>(range));
+  held->Answer(waiter);
   MutexLock lock(mu_);
-  held->delivered += waiter.length;
-  const auto found = held_.find(file);
   // By now the file may be held again.
-  if (held->delivered >= held->length && found != held_.end() &&
-      found->second == held) {
-    held_.erase(found);
-  }
+  if (held->Deliver(waiter.length)) held_.Drop(file, *held);
 }
 
 bool HeldFiles::Close(EntryId file) {
   MutexLock lock(mu_);
-  const auto found = held_.find(file);
+  const std::shared_ptr<Held> held = held_.Find(file);
   // Only a part of it was read, and no more will be.
-  if (found == held_.end() || found->second->delivered == 0) return false;
-  held_.erase(found);
+  if (held == nullptr || held->delivered == 0) return false;
+  held_.Drop(file);
   return true;
 }
 
 void HeldFiles::Reclaim(const std::function<bool(const Owner&)>& is_awaited) {
+  uint64_t wasted = 0;
   MutexLock lock(mu_);
-  for (auto it = held_.begin(); it != held_.end();) {
+  held_.DropIf([&](EntryId, const std::shared_ptr<Held>& held) {
     // A file on its way cannot be called back.
-    const Held& held = *it->second;
-    if (!held.here || is_awaited(held.owner)) {
-      ++it;
-      continue;
-    }
-    if (held.delivered == 0) wasted_ += held.length;
-    held_.erase(it++);
-  }
+    if (!held->here || is_awaited(held->owner)) return false;
+    if (held->delivered == 0) wasted += held->length;
+    return true;
+  });
+  wasted_ += wasted;
 }
 
 void HeldFiles::GiveBack(uint64_t bytes) {
+  uint64_t wasted = 0;
   MutexLock lock(mu_);
   // A file that a reader has begun to read leaves last.
   for (const bool begun : {false, true}) {
-    for (auto it = held_.begin(); it != held_.end() && bytes > 0;) {
-      const Held& held = *it->second;
-      if (!held.here || (held.delivered > 0) != begun) {
-        ++it;
-        continue;
-      }
-      if (!begun) wasted_ += held.length;
-      bytes -= std::min(bytes, Arena::Footprint(held.length));
-      held_.erase(it++);
-    }
+    held_.DropSome(
+        [&](EntryId, const std::shared_ptr<Held>& held) {
+          if (!held->here || (held->delivered > 0) != begun) return false;
+          if (!begun) wasted += held->length;
+          bytes -= std::min(bytes, Arena::Footprint(held->length));
+          return true;
+        },
+        [&] { return bytes == 0; });
   }
+  wasted_ += wasted;
 }
 
 void HeldFiles::Arrived(EntryId file, const std::shared_ptr<Held>& held,
@@ -171,14 +155,13 @@ void HeldFiles::Arrived(EntryId file, const std::shared_ptr<Held>& held,
   std::vector<ReadWaiter> waiters;
   {
     MutexLock lock(mu_);
-    held->here = true;
+    waiters = held->Arrive();
     --coming_;
-    waiters.swap(held->waiters);
     if (absl::IsCancelled(status)) stopped_ = true;
-    if (status.ok()) fetched_ += held->length;
-    const auto found = held_.find(file);
-    if (!status.ok() && found != held_.end() && found->second == held) {
-      held_.erase(found);
+    if (status.ok()) {
+      fetched_ += held->length;
+    } else {
+      held_.Drop(file, *held);
     }
   }
   for (const ReadWaiter& waiter : waiters) {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/base/metrics.h"
 #include "core/base/mutex.h"
@@ -20,7 +19,9 @@
 #include "core/catalogue/catalogue.h"
 #include "core/pool/bypass_reads.h"
 #include "core/pool/content_provider.h"
+#include "core/pool/file_extent.h"
 #include "core/pool/memory/buffer_pool.h"
+#include "core/pool/memory/extents.h"
 #include "core/pool/pool_memory.h"
 #include "core/pool/sample_source.h"
 
@@ -83,13 +84,8 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   SupplyStatus status() const;
 
  private:
-  struct Held {
-    std::shared_ptr<MemoryBlock> memory;
+  struct Held : FileExtent {
     Owner owner;
-    uint64_t length = 0;
-    uint64_t delivered = 0;  // bytes
-    bool here = false;
-    std::vector<ReadWaiter> waiters;
   };
 
   HeldFiles(Parts parts, std::unique_ptr<PoolShare> pool);
@@ -110,8 +106,7 @@ class HeldFiles : public std::enable_shared_from_this<HeldFiles> {
   const std::shared_ptr<BypassReads> bypass_;
 
   mutable Mutex mu_;
-  absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_
-      ABSL_GUARDED_BY(mu_);
+  ExtentTable<EntryId, Held> held_ ABSL_GUARDED_BY(mu_);
   uint64_t coming_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t fetched_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t wasted_ ABSL_GUARDED_BY(mu_) = 0;

@@ -183,7 +183,7 @@ void Supply::Start(const std::vector<SampleId>& samples, Pieces& pieces) {
 }
 
 bool Supply::StartFile(EntryId file, bool counted, Pieces& pieces) {
-  std::shared_ptr<Held>& held = held_[file];
+  std::shared_ptr<Held> held = held_.Find(file);
   if (held != nullptr) {  // read alone, or left from an earlier epoch
     if (counted && !held->counted) {
       held->counted = true;
@@ -195,25 +195,18 @@ bool Supply::StartFile(EntryId file, bool counted, Pieces& pieces) {
   }
   const uint64_t length = dataset_->catalogue().attributes(file).size;
   std::unique_ptr<MemoryBlock> memory = pool_->Allocate(length);
-  if (memory == nullptr) {
-    held_.erase(file);
-    return false;
-  }
+  if (memory == nullptr) return false;
   held = std::make_shared<Held>();
   held->memory = std::move(memory);
   held->length = length;
   held->counted = counted;
   if (counted) on_way_ += Arena::Footprint(length);
-  FilePiece piece;
-  piece.file = file;
-  piece.length = length;
-  piece.into = held->memory->pieces();
   // Keeps this object and the memory until the file has arrived.
-  piece.done = [self = shared_from_this(), file,
-                held = held](const absl::Status& status) {
+  pieces.push_back(held->Fetch(file, [self = shared_from_this(), file,
+                                      held](const absl::Status& status) {
     self->Arrived(file, held, status);
-  };
-  pieces.push_back(std::move(piece));
+  }));
+  held_.Put(file, std::move(held));
   return true;
 }
 
@@ -228,8 +221,7 @@ void Supply::Refill() {
 
 bool Supply::SampleIsHere(SampleId sample) const {
   for (uint32_t c = 0; c < Columns(sample); ++c) {
-    const auto found = held_.find(Member(sample, c));
-    if (found == held_.end() || !found->second->here) return false;
+    if (!held_.IsHere(Member(sample, c))) return false;
   }
   return true;
 }
@@ -240,9 +232,8 @@ void Supply::Arrived(EntryId file, const std::shared_ptr<Held>& held,
   {
     MutexLock lock(mu_);
     if (held->counted) on_way_ -= Arena::Footprint(held->length);
-    held->here = true;
+    waiters = held->Arrive();
     if (absl::IsCancelled(status)) stopped_ = true;
-    waiters.swap(held->waiters);
     const SampleId sample = dataset_->grouping().sample(file);
     if (!status.ok() || held->closed) {
       Drop(file);
@@ -262,35 +253,37 @@ void Supply::Arrived(EntryId file, const std::shared_ptr<Held>& held,
 }
 
 void Supply::Drop(EntryId file) {
-  const auto found = held_.find(file);
-  if (found == held_.end()) return;
-  const bool counted = found->second->counted;
-  held_.erase(found);
-  if (!counted) return;
+  const std::shared_ptr<Held> held = held_.Find(file);
+  if (held == nullptr) return;
+  held_.Drop(file);
+  if (!held->counted) return;
   // When the last of its files leaves, the sample is gone.
   const SampleId sample = dataset_->grouping().sample(file);
   for (uint32_t c = 0; c < Columns(sample); ++c) {
-    const auto other = held_.find(Member(sample, c));
-    if (other != held_.end() && other->second->counted) return;
+    const std::shared_ptr<Held> other = held_.Find(Member(sample, c));
+    if (other != nullptr && other->counted) return;
   }
   binder_->Left(sample);
+}
+
+void Supply::DropOrClose(EntryId file, Held& held) {
+  if (held.here) {
+    held_.Drop(file);
+  } else {
+    held.closed = held.waiters.empty();
+  }
 }
 
 bool Supply::LeaveSample(SampleId sample) {
   bool counted = false;
   for (uint32_t c = 0; c < Columns(sample); ++c) {
     const EntryId file = Member(sample, c);
-    const auto found = held_.find(file);
-    if (found == held_.end() || !found->second->counted) continue;
+    const std::shared_ptr<Held> held = held_.Find(file);
+    if (held == nullptr || !held->counted) continue;
     counted = true;
-    if (found->second->here) {
-      held_.erase(found);
-      continue;
-    }
-    // It is on its way and cannot be called back.
-    on_way_ -= Arena::Footprint(found->second->length);
-    found->second->counted = false;
-    found->second->closed = found->second->waiters.empty();
+    held->counted = false;
+    if (!held->here) on_way_ -= Arena::Footprint(held->length);
+    DropOrClose(file, *held);
   }
   if (counted) binder_->Left(sample);
   return counted;
@@ -302,10 +295,9 @@ void Supply::DropLingering() {
   while (!lingering_.empty() && pool_->Room() < enough) {
     const EntryId file = lingering_.front();
     lingering_.pop_front();
-    const auto found = held_.find(file);
+    const std::shared_ptr<Held> held = held_.Find(file);
     // It may have left, and returned for the next epoch or for another name.
-    if (found == held_.end() || !found->second->here ||
-        KeptForNext(file, *found->second) ||
+    if (held == nullptr || !held->here || KeptForNext(file, *held) ||
         !served_.Get(dataset_->grouping().sample(file).value())) {
       continue;
     }
@@ -316,26 +308,21 @@ void Supply::DropLingering() {
 // No list but lingering_ knows them.
 void Supply::DropUncounted() {
   for (const EntryId file : lingering_) {
-    const auto found = held_.find(file);
-    if (found == held_.end() || found->second->counted) continue;
-    if (found->second->here) {
-      held_.erase(found);
-    } else {
-      found->second->closed = found->second->waiters.empty();
-    }
+    const std::shared_ptr<Held> held = held_.Find(file);
+    if (held != nullptr && !held->counted) DropOrClose(file, *held);
   }
   lingering_.clear();
 }
 
 uint64_t Supply::FreeUncounted(uint64_t bytes) {
   uint64_t freed = 0;
-  for (auto next = held_.begin(); next != held_.end() && freed < bytes;) {
-    const auto at = next++;
-    const Held& held = *at->second;
-    if (!held.here || held.counted) continue;
-    freed += Arena::Footprint(held.length);
-    held_.erase(at);
-  }
+  held_.DropSome(
+      [&](EntryId, const std::shared_ptr<Held>& held) {
+        if (!held->here || held->counted) return false;
+        freed += Arena::Footprint(held->length);
+        return true;
+      },
+      [&] { return freed >= bytes; });
   return freed;
 }
 

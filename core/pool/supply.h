@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
@@ -33,7 +32,9 @@
 #include "core/policy/carried.h"
 #include "core/pool/bypass_reads.h"
 #include "core/pool/content_provider.h"
+#include "core/pool/file_extent.h"
 #include "core/pool/memory/buffer_pool.h"
+#include "core/pool/memory/extents.h"
 #include "core/pool/pool_memory.h"
 #include "core/pool/sample_source.h"
 #include "core/pool/staged_sets.h"
@@ -120,15 +121,9 @@ class Supply : public ContentProvider,
   SupplyStatus status() const override;
 
  private:
-  // A file in memory or on its way.
-  struct Held {
-    std::shared_ptr<MemoryBlock> memory;
-    uint64_t length = 0;
-    uint64_t delivered = 0;  // bytes
-    bool here = false;
+  struct Held : FileExtent {
     bool counted = true;  // the binder counts it as on its way or here
     bool closed = false;  // no reader wants it; leaves when it arrives
-    std::vector<ReadWaiter> waiters;
   };
   using Pieces = std::vector<FilePiece>;
 
@@ -156,6 +151,9 @@ class Supply : public ContentProvider,
   // epoch.
   bool Keep(EntryId file, const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drop(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Drops a file that is here. One on its way cannot be called back: it leaves
+  // when it arrives, unless a reader waits for it.
+  void DropOrClose(EntryId file, Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns whether it had a file that the binder counted.
   bool LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The reader of `file` is done with it.
@@ -201,8 +199,7 @@ class Supply : public ContentProvider,
   mutable Mutex mu_;
   std::unique_ptr<const BinderInput> share_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Binder> binder_ ABSL_GUARDED_BY(mu_) ABSL_PT_GUARDED_BY(mu_);
-  absl::flat_hash_map<EntryId, std::shared_ptr<Held>> held_
-      ABSL_GUARDED_BY(mu_);
+  ExtentTable<EntryId, Held> held_ ABSL_GUARDED_BY(mu_);
   // Bytes that were planned and have not arrived yet.
   uint64_t on_way_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t epochs_ ABSL_GUARDED_BY(mu_) = 0;   // begun

@@ -38,12 +38,8 @@ void Supply::Read(EntryId file, ReadWaiter waiter) {
   bool waits = false;
   {
     MutexLock lock(mu_);
-    auto found = held_.find(file);
-    if (found == held_.end()) {
-      Want(file, pieces);
-      found = held_.find(file);
-    }
-    if (found != held_.end()) held = found->second;
+    if (!held_.Has(file)) Want(file, pieces);
+    held = held_.Find(file);
     served_.Set(dataset_->grouping().sample(file).value());
     wanted_ = true;
     waits = held != nullptr && !held->here;
@@ -100,7 +96,7 @@ absl::optional<Supply::HeldBytes> Supply::TakeForOthers(SampleId sample,
     uint64_t length = 0;
     for (uint32_t c = 0; c < Columns(sample); ++c) {
       const EntryId file = Member(sample, c);
-      files.emplace_back(file, held_.find(file)->second);
+      files.emplace_back(file, held_.Find(file));
       length += files.back().second->length;
     }
     if (length == 0 || length > most) return absl::nullopt;
@@ -160,10 +156,7 @@ bool Supply::KeptForNext(EntryId file, const Held& held) const {
 
 void Supply::Deliver(EntryId file, const std::shared_ptr<Held>& held,
                      const ReadWaiter& waiter) {
-  const std::vector<iovec> range =
-      held->memory->Range(waiter.offset, waiter.length);
-  if (waiter.keep) waiter.keep(held->memory);
-  waiter.done(absl::Span<const iovec>(range));
+  held->Answer(waiter);
   MutexLock lock(mu_);
   Delivered(file, held, waiter.length);
 }
@@ -173,13 +166,8 @@ void Supply::Delivered(EntryId file, const std::shared_ptr<Held>& held,
   // This read repeats a sample that the epoch is done with, or is a late one of
   // an earlier epoch.
   if (KeptForNext(file, *held) || Foreign(file, *held)) return;
-  held->delivered += length;
-  const auto found = held_.find(file);
   // By now the file may be held again.
-  if (held->delivered < held->length || found == held_.end() ||
-      found->second != held) {
-    return;
-  }
+  if (!held->Deliver(length) || !held_.Is(file, *held)) return;
   if (!Keep(file, *held)) Finish(file);
 }
 
@@ -190,14 +178,13 @@ bool Supply::Foreign(EntryId file, const Held& held) const {
 bool Supply::Keep(EntryId file, const Held& held) {
   if (!held.counted) return false;
   const SampleId sample = dataset_->grouping().sample(file);
-  std::vector<Held*> whole;
+  std::vector<std::shared_ptr<Held>> whole;
   for (uint32_t c = 0; c < Columns(sample); ++c) {
-    const auto found = held_.find(Member(sample, c));
-    if (found == held_.end() || !found->second->counted) return false;
-    whole.push_back(found->second.get());
+    whole.push_back(held_.Find(Member(sample, c)));
+    if (whole.back() == nullptr || !whole.back()->counted) return false;
   }
   if (!binder_->Keeps(sample)) return false;
-  for (Held* part : whole) part->delivered = 0;
+  for (const std::shared_ptr<Held>& part : whole) part->delivered = 0;
   return true;
 }
 
@@ -205,7 +192,7 @@ void Supply::Finish(EntryId file) {
   const SampleId sample = dataset_->grouping().sample(file);
   for (uint32_t c = 0; c < Columns(sample); ++c) {
     const EntryId other = Member(sample, c);
-    if (other != file && held_.contains(other)) lingering_.push_back(other);
+    if (other != file && held_.Has(other)) lingering_.push_back(other);
   }
   Drop(file);
 }
@@ -213,9 +200,8 @@ void Supply::Finish(EntryId file) {
 void Supply::Close(EntryId file) {
   {
     MutexLock lock(mu_);
-    const auto found = held_.find(file);
-    if (found == held_.end()) return;
-    const std::shared_ptr<Held> held = found->second;
+    const std::shared_ptr<Held> held = held_.Find(file);
+    if (held == nullptr) return;
     // This epoch does not show it: it was opened in an earlier one.
     if (Foreign(file, *held)) return;
     if (KeptForNext(file, *held) || Keep(file, *held)) return;

@@ -24,9 +24,6 @@ constexpr uint64_t kLeastAlone = uint64_t{64} << 10;
 // In the second half of a part as large as this, the rest of it is not worth
 // the whole: its reader read the first half alone, or came to it by a seek.
 constexpr uint64_t kLargePart = uint64_t{8} << 20;
-// The reader of a part is gone if nobody read it while so many times the memory
-// was read. Readers pause: a loader's worker waits until its batch is taken.
-constexpr uint64_t kGone = 2;
 // The most parts fetched ahead. Parts without a byte count, too.
 constexpr uint64_t kAheadParts = 4096;
 
@@ -141,7 +138,8 @@ RecordPool::RecordPool(Parts parts, RecordShares shares, DeviceLanes lanes)
                   [this](std::vector<Alone> requests) {
                     for (Alone& alone : requests) BeginAlone(std::move(alone));
                   },
-              .in_order = false}) {}
+              .in_order = false}),
+      ages_(pool_bytes_) {}
 
 uint64_t RecordPool::largest_part() const {
   // The part of a reader and the one fetched ahead of it fit, even if pieces
@@ -187,37 +185,31 @@ void RecordPool::Forget(
       read_lately_.erase(id);
     }
     // Parts on their way are dropped when they have arrived and were delivered.
-    absl::erase_if(held_, [&ids, &gone](auto& entry) {
-      if (!ids.contains(entry.first.first)) return false;
-      gone.push_back(std::move(entry.second));
+    held_.DropIf([&](const PartKey& key, const std::shared_ptr<Held>& held) {
+      if (!ids.contains(key.first)) return false;
+      gone.push_back(held);
       return true;
     });
-    std::erase_if(
-        ages_, [&ids](const Age& age) { return ids.contains(age.key.first); });
+    ages_.Forget(ids);
   }
   plans_.Forget(ids);
   // Last, because KeepStraddling checks after it keeps one.
   straddling_.Forget(ids);
 }
 
-RecordPool::Age RecordPool::AgeOf(const Held& held) {
-  return {held.ahead, held.since, {held.file->id, held.part}};
-}
-
-bool RecordPool::IsFound(const Held& held) const {
-  const auto found = held_.find({held.file->id, held.part});
-  return found != held_.end() && found->second.get() == &held;
+PartAges::Age RecordPool::AgeOf(const Held& held) {
+  return {held.ahead, held.since, KeyOf(held)};
 }
 
 void RecordPool::Drop(const Held& held) {
-  if (!IsFound(held)) return;
-  const PartKey key(held.file->id, held.part);
-  ages_.erase(AgeOf(held));
-  held_.erase(key);
+  if (!held_.Is(KeyOf(held), held)) return;
+  ages_.Remove(AgeOf(held));
+  held_.Drop(KeyOf(held));
 }
 
 bool RecordPool::MayGoAhead(uint64_t bytes) {
-  const uint64_t since = clock_ - std::min(clock_, kGone * pool_bytes_);
+  const uint64_t since =
+      clock_ - std::min(clock_, PartAges::kGone * pool_bytes_);
   absl::erase_if(read_lately_,
                  [since](const auto& file) { return file.second < since; });
   if (read_lately_.size() <= 1) return true;
@@ -225,40 +217,27 @@ bool RecordPool::MayGoAhead(uint64_t bytes) {
   // memory were full of parts ahead of others, it would take the part that some
   // reader is in, and that would be fetched again.
   while (pool_->used() + 2 * bytes > pool_->pool_capacity()) {
-    if (!DropOne(Need::kAhead)) return false;
+    if (!DropOne(PartNeed::kAhead)) return false;
   }
   return true;
 }
 
-bool RecordPool::DropOne(Need need) {
-  if (ages_.empty()) return false;
-  const uint64_t memory = pool_bytes_;
-  const uint64_t gone = need == Need::kPart ? memory / 2 : kGone * memory;
-  const auto ahead = ages_.lower_bound(Age{true, 0, {}});
-  auto goes = ages_.begin();
-  if (goes != ahead && goes->since + gone <= clock_) {
-    // Its reader is gone.
-  } else if (ahead != ages_.end() && ahead->since + 4 * memory <= clock_) {
-    goes = ahead;  // no reader came to it
-  } else if (need != Need::kPart) {
-    return false;  // a reader would fetch it again
-  } else if (ahead != ages_.end()) {
-    goes = std::prev(ages_.end());
-  }
-  held_.erase(goes->key);
-  ages_.erase(goes);
-  return true;
+bool RecordPool::DropOne(PartNeed need) {
+  const absl::optional<PartKey> key = ages_.TakeFor(need, clock_);
+  if (key) held_.Drop(*key);
+  return key.has_value();
 }
 
 void RecordPool::GiveBack(uint64_t bytes) {
   MutexLock lock(mu_);
   const uint64_t used = pool_->used();
   const uint64_t until = used - std::min(used, bytes);
-  while (pool_->used() > until && DropOne(Need::kPart)) {
+  while (pool_->used() > until && DropOne(PartNeed::kPart)) {
   }
 }
 
-std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes, Need need) {
+std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes,
+                                                  PartNeed need) {
   if (bytes > largest_part()) return nullptr;
   for (;;) {
     std::unique_ptr<MemoryBlock> memory = pool_->Allocate(bytes);
@@ -268,7 +247,7 @@ std::unique_ptr<MemoryBlock> RecordPool::Allocate(uint64_t bytes, Need need) {
 
 std::shared_ptr<RecordPool::Held> RecordPool::Begin(
     const std::shared_ptr<const RecordFile>& file, const WantedPart& wanted,
-    Need need) {
+    PartNeed need) {
   if (file->forgotten) return nullptr;
   std::unique_ptr<MemoryBlock> memory = Allocate(wanted.bytes, need);
   if (memory == nullptr) return nullptr;
@@ -278,11 +257,11 @@ std::shared_ptr<RecordPool::Held> RecordPool::Begin(
   held->source = file;
   held->bytes_at = IoBuf(memory->pieces());
   held->memory = std::move(memory);
-  held->bytes = wanted.bytes;
+  held->length = wanted.bytes;
   held->reads_left = 1;  // the planning
-  held->ahead = need == Need::kAhead;
+  held->ahead = need == PartNeed::kAhead;
   held->since = clock_ += wanted.bytes;
-  held_[{file->id, wanted.part}] = held;
+  held_.Put(KeyOf(*held), held);
   return held;
 }
 
@@ -295,9 +274,9 @@ void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
   {
     MutexLock lock(mu_);
     for (const WantedPart& each : wanted) {
-      if (held_.contains({file->id, each.part})) continue;
+      if (held_.Has({file->id, each.part})) continue;
       if (!MayGoAhead(each.bytes)) break;
-      std::shared_ptr<Held> held = Begin(file, each, Need::kAhead);
+      std::shared_ptr<Held> held = Begin(file, each, PartNeed::kAhead);
       if (held == nullptr) break;
       begun.push_back(std::move(held));
     }
@@ -308,16 +287,15 @@ void RecordPool::GoAhead(const std::shared_ptr<const RecordFile>& file,
 bool RecordPool::Take(const std::shared_ptr<Request>& request,
                       const std::vector<WantedPart>& wanted,
                       std::vector<std::shared_ptr<Held>>& begun) {
-  const Need need = request->file->content->mean_copy_bytes() >= kLeastAlone
-                        ? Need::kPartOrAlone
-                        : Need::kPart;
+  const PartNeed need = request->file->content->mean_copy_bytes() >= kLeastAlone
+                            ? PartNeed::kPartOrAlone
+                            : PartNeed::kPart;
   bool all = true;
   for (const WantedPart& each : wanted) {
-    std::shared_ptr<Held> held;
-    const auto found = held_.find({request->file->id, each.part});
-    if (found != held_.end()) {
-      held = found->second;
-    } else if (need == Need::kPartOrAlone && each.bytes >= kLargePart &&
+    std::shared_ptr<Held> held = held_.Find({request->file->id, each.part});
+    if (held != nullptr) {
+      // It is coming or here.
+    } else if (need == PartNeed::kPartOrAlone && each.bytes >= kLargePart &&
                request->offset > each.begin + each.bytes / 2) {
       all = false;
       continue;
@@ -327,10 +305,10 @@ bool RecordPool::Take(const std::shared_ptr<Request>& request,
       all = false;
       continue;
     }
-    if (held->here) ages_.erase(AgeOf(*held));
+    if (held->here) ages_.Remove(AgeOf(*held));
     held->ahead = false;
     held->since = clock_;
-    if (held->here) ages_.insert(AgeOf(*held));
+    if (held->here) ages_.Add(AgeOf(*held));
     request->pieces.push_back({each.begin, std::move(held)});
   }
   if (!all) {

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -27,10 +26,12 @@
 #include "core/pool/device_lanes.h"
 #include "core/pool/fetcher.h"
 #include "core/pool/memory/buffer_pool.h"
+#include "core/pool/memory/extents.h"
 #include "core/pool/pool_memory.h"
 #include "core/pool/sample_source.h"
 #include "core/records/content/gather_list.h"
 #include "core/records/content/kept_plans.h"
+#include "core/records/content/part_ages.h"
 #include "core/records/content/part_reads.h"
 #include "core/records/content/record_readers.h"
 #include "core/records/content/record_shares.h"
@@ -102,29 +103,24 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   SupplyStatus status() const;
 
  private:
-  using PartKey = std::pair<uint64_t, uint64_t>;  // RecordFile::id, part
+  using PartKey = PartAges::Key;
   struct Request;
   // A part in memory or on its way. Without a place in held_, it is the bytes
   // of one read.
-  struct Held {
+  struct Held : Extent<std::shared_ptr<Request>> {
     std::shared_ptr<const RecordFile> file;  // null: the bytes of one read
     uint64_t part = 0;
     std::shared_ptr<const RecordFile> source;
-    std::shared_ptr<MemoryBlock> memory;
     // After `memory`: plan.kept, or the extra memory of a gathered part.
     std::shared_ptr<MemoryBlock> behind;
     IoBuf bytes_at;  // of both
     PartPlan plan;   // valid until the last read arrived
     // Null if the bytes of the part are in their order.
     std::unique_ptr<const GatherList> gathered;
-    uint64_t bytes = 0;
     uint64_t reads_left = 0;
-    uint64_t delivered = 0;
     bool ahead = false;  // no reader came to it yet
     uint64_t since = 0;  // clock_ at its begin or last read
-    bool here = false;
     absl::Status status;
-    std::vector<std::shared_ptr<Request>> waiters;
   };
   // A part that a request reads, and the offset in the file where it begins.
   struct Piece {
@@ -153,16 +149,6 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
     std::shared_ptr<Request> request;
     std::shared_ptr<MemoryBlock> memory{};  // once there is room
   };
-  // Sorts the parts that are here. First come parts that were read, the one
-  // read longest ago first. Then come parts ahead of readers, the one begun
-  // longest ago first.
-  struct Age {
-    bool ahead = false;
-    uint64_t since = 0;
-    PartKey key;
-    friend auto operator<=>(const Age&, const Age&) = default;
-  };
-
   RecordPool(Parts parts, RecordShares shares, DeviceLanes lanes);
   // Drops parts of about `bytes` bytes for other users of the pool.
   void GiveBack(uint64_t bytes);
@@ -173,30 +159,21 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
             const std::vector<WantedPart>& wanted,
             std::vector<std::shared_ptr<Held>>& begun)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What memory is for.
-  enum class Need {
-    // Nobody waits.
-    kAhead,
-    // A reader, for whom the bytes asked for cost little more.
-    kPartOrAlone,
-    // A reader that should have the whole part.
-    kPart,
-  };
   // Begins a part. Returns null if there is no memory for it, or if the file
   // was forgotten.
   std::shared_ptr<Held> Begin(const std::shared_ptr<const RecordFile>& file,
-                              const WantedPart& wanted, Need need)
+                              const WantedPart& wanted, PartNeed need)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes, Need need)
+  std::unique_ptr<MemoryBlock> Allocate(uint64_t bytes, PartNeed need)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Drops a part that is here. Returns false if none can be dropped.
-  bool DropOne(Need need) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool DropOne(PartNeed need) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns whether a part of so many bytes may be fetched ahead of a reader.
   bool MayGoAhead(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The part can no longer be found. Whoever has it keeps it.
   void Drop(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool IsFound(const Held& held) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  static Age AgeOf(const Held& held);
+  static PartKey KeyOf(const Held& held) { return {held.file->id, held.part}; }
+  static PartAges::Age AgeOf(const Held& held);
   // Begins the parts after `part` that begin before byte `until`, while there
   // is memory.
   void GoAhead(const std::shared_ptr<const RecordFile>& file, uint64_t part,
@@ -258,9 +235,8 @@ class RecordPool : public std::enable_shared_from_this<RecordPool> {
   Fetcher<Alone> alone_;
 
   mutable Mutex mu_;
-  absl::flat_hash_map<PartKey, std::shared_ptr<Held>> held_
-      ABSL_GUARDED_BY(mu_);
-  std::set<Age> ages_ ABSL_GUARDED_BY(mu_);
+  ExtentTable<PartKey, Held> held_ ABSL_GUARDED_BY(mu_);
+  PartAges ages_ ABSL_GUARDED_BY(mu_);  // of parts that are here
   absl::flat_hash_map<uint64_t, RecordReaders> readers_  // by RecordFile::id
       ABSL_GUARDED_BY(mu_);
   // Files that readers are in the middle of, and clock_ at their last read.

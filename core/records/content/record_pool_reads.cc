@@ -56,8 +56,8 @@ std::vector<PartRead> RecordPool::PlanOne(Held& held) {
 
 bool RecordPool::Gathers(Held& held, const std::vector<PartRead>& reads) {
   const uint64_t needed = GatherList::Footprint(held.plan, reads);
-  const uint64_t has = Arena::Footprint(held.bytes);
-  if (reads.empty() || !PaysToGather(needed, held.bytes)) return false;
+  const uint64_t has = Arena::Footprint(held.length);
+  if (reads.empty() || !PaysToGather(needed, held.length)) return false;
   if (needed > has) {
     held.behind = pool_->Allocate(needed - has);
     if (held.behind == nullptr) return false;
@@ -100,7 +100,7 @@ void RecordPool::Answer(const std::shared_ptr<Request>& request) {
     const Held& held = *piece.held;
     status.Update(held.status);
     if (!status.ok()) break;
-    const uint64_t take = std::min(piece.begin + held.bytes, end) - at;
+    const uint64_t take = std::min(piece.begin + held.length, end) - at;
     if (held.gathered != nullptr) {
       held.gathered->Give(at - piece.begin, take, given);
     } else {
@@ -127,10 +127,10 @@ void RecordPool::NoteDelivered(const Request& request) {
   for (const Piece& piece : request.pieces) {
     Held& held = *piece.held;
     if (held.file == nullptr) continue;
-    held.delivered += std::min(piece.begin + held.bytes, end) -
-                      std::max(piece.begin, request.offset);
+    const uint64_t bytes = std::min(piece.begin + held.length, end) -
+                           std::max(piece.begin, request.offset);
     // The kernel keeps these bytes.
-    if (held.delivered >= held.bytes) Drop(held);
+    if (held.Deliver(bytes)) Drop(held);
   }
 }
 
@@ -199,6 +199,7 @@ void RecordPool::Arrived(Fetch& fetch, const absl::Status& status) {
 
 void RecordPool::OneLess(const std::shared_ptr<Held>& held,
                          const absl::Status& status) {
+  std::vector<std::shared_ptr<Request>> waiters;
   std::vector<std::shared_ptr<Request>> answered;
   PartPlan planned;
   std::shared_ptr<MemoryBlock> kept;  // `planned` describes it
@@ -207,19 +208,18 @@ void RecordPool::OneLess(const std::shared_ptr<Held>& held,
     MutexLock lock(mu_);
     held->status.Update(status);
     if (--held->reads_left > 0) return;
-    held->here = true;
+    waiters = held->Arrive();
     if (held->gathered == nullptr) kept = std::move(held->behind);
     was_alone = held->file == nullptr;
     planned = std::move(held->plan);  // it may be as large as the part
     if (!was_alone && !held->status.ok()) {
       Drop(*held);  // the next reader tries it again
-    } else if (!was_alone && IsFound(*held)) {
-      ages_.insert(AgeOf(*held));
+    } else if (!was_alone && held_.Is(KeyOf(*held), *held)) {
+      ages_.Add(AgeOf(*held));
     }
-    for (std::shared_ptr<Request>& request : held->waiters) {
+    for (std::shared_ptr<Request>& request : waiters) {
       if (--request->missing == 0) answered.push_back(std::move(request));
     }
-    held->waiters.clear();
   }
   if (held->status.ok()) KeepStraddling(*held, planned);
   kept.reset();
@@ -246,7 +246,7 @@ void RecordPool::BeginAlone(Alone alone) {
   const Request& request = *alone.request;
   held->memory = std::move(alone.memory);
   held->source = request.file;
-  held->bytes = request.length;
+  held->length = request.length;
   held->bytes_at = IoBuf(held->memory->pieces());
   held->reads_left = 1;  // the planning
   alone.request->missing = 1;
