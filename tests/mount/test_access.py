@@ -257,9 +257,8 @@ def test_in_a_user_namespace_nobody_is_not_everybody(folder, policy):
     assert found["mount"] == found["source"]
 
 
-# [S-3.16d] A directory that is closed in the source is closed in the mount
-# within two seconds, and names of other directories show nothing of it any
-# more.
+# [S-3.16d] A directory that is closed in the source closes in the mount within
+# two seconds, and names elsewhere show nothing of it any more.
 @as_root
 @pytest.mark.parametrize("policy", ["native", "lirs"])
 def test_a_directory_is_closed_while_mounted(mounts, source, policy):

@@ -24,9 +24,8 @@ def listed(path, user):
     return harness.run(["ls", path], user=user, check=False).returncode == 0
 
 
-# [S-3.16d] A directory that is closed in the source is closed in the mount
-# within two seconds, and names of other directories show nothing of it any
-# more.
+# [S-3.16d] A directory that is closed in the source closes in the mount within
+# two seconds, and names elsewhere show nothing of it any more.
 @as_root
 def test_who_lists_all_does_not_keep_a_closed_directory_open(source, mounts):
     names = [f"d{i:04}" for i in range(2500)]
@@ -48,9 +47,8 @@ def test_who_lists_all_does_not_keep_a_closed_directory_open(source, mounts):
     assert can_read(order, SELF)
 
 
-# [S-3.16d] A directory that is closed in the source is closed in the mount
-# within two seconds, and names of other directories show nothing of it any
-# more.
+# [S-3.16d] A directory that is closed in the source closes in the mount within
+# two seconds, and names elsewhere show nothing of it any more.
 @as_root
 def test_what_the_kernel_trusts_keeps_no_directory_open(folder, mounts):
     source = Source(folder, others=(), trusted=60)

@@ -62,9 +62,8 @@ def test_large_class_folders_on_a_slow_device_are_brand(
         assert shown.read_bytes() == path.read_bytes()
 
 
-# [S-3.13b] It is brand only for proven class folders that are larger than
-# memory, on a device that is slow at random reads, with a validation split
-# beside them.
+# [S-3.13b] It is brand only for proven class folders larger than memory, on a
+# device slow at random reads, with a validation split beside them.
 @pytest.mark.parametrize("why", ["small", "flash", "no split", "unseen",
                                  "ranked", "never", "nodes"])
 def test_otherwise_auto_is_native(mounts, source, monkeypatch, why):
@@ -159,8 +158,8 @@ def shards(folder):
     return root
 
 
-# [S-3.13c] Where most of it are self-contained containers larger than memory,
-# it is reimu on a device that is slow at random reads, and lirs on flash.
+# [S-3.13c] If most of it are self-contained containers larger than memory, it
+# is reimu on a device slow at random reads, and lirs on flash.
 @pytest.mark.parametrize("device, policy, words", [
     ("hdd", "reimu", "reimu, records come shuffled in blocks of 1.0 MiB"),
     ("nas", "reimu", "x what 4 plain readers get"),

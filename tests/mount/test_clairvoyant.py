@@ -39,8 +39,8 @@ def truth(source):
     return trees.contents(source)
 
 
-# [S-8.1b] Where a stock PyTorch sampler draws the order, the first files of an
-# epoch tell it, and what comes next is read ahead of its readers.
+# [S-8.1b] If a stock PyTorch sampler draws the order, the first files of an
+# epoch tell it, and what comes next is read ahead.
 @pytest.mark.parametrize("device", ["nas", "hdd"], indirect=True)
 def test_a_distributed_sampler(mounts, source, truth, device, user):
     trees.give_to(source, user)
@@ -197,8 +197,8 @@ def test_sorted_names(mounts, source, truth, device, workers):
     assert mount.view()["warnings"] == []  # this order comes again rightly
 
 
-# [S-8.1d] An epoch in the same order as the last one is known again, and if
-# that was a shuffled one a warning asks whether set_epoch was forgotten.
+# [S-8.1d] An epoch in the order of the last one is known again; if it was
+# shuffled, a warning asks whether set_epoch was forgotten.
 def test_a_forgotten_set_epoch_is_told(mounts, source, truth, device):
     mount = mounts(source, CLAIRVOYANT)
     with Loader(mount) as loader:

@@ -211,9 +211,8 @@ def expect_closed_while_it_hangs(mount, source):
         os.kill(source.process.pid, signal.SIGCONT)
 
 
-# [S-3.16d] A directory that is closed in the source is closed in the mount
-# within two seconds, and names of other directories show nothing of it any
-# more.
+# [S-3.16d] A directory that is closed in the source closes in the mount within
+# two seconds, and names elsewhere show nothing of it any more.
 @as_root
 def test_a_file_system_below_that_hangs_keeps_no_other_open(below, mounts):
     mount = mounts(below.path.parent, {**NATIVE, **OTHERS})
@@ -221,9 +220,8 @@ def test_a_file_system_below_that_hangs_keeps_no_other_open(below, mounts):
     expect_closed_while_it_hangs(mount, below)
 
 
-# [S-3.16d] A directory that is closed in the source is closed in the mount
-# within two seconds, and names of other directories show nothing of it any
-# more.
+# [S-3.16d] A directory that is closed in the source closes in the mount within
+# two seconds, and names elsewhere show nothing of it any more.
 @as_root
 def test_what_is_mounted_over_a_directory_later_keeps_no_other_open(
         folder, mounts):

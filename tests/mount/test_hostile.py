@@ -219,8 +219,8 @@ def test_epochs_by_path_are_forgotten(mounts, source):
     assert os.listdir(epochs / "0" / "tree" / "c0") == first
 
 
-# [S-9.2e] Too few threads, or too little address space, end a mount with a
-# line that says so and status 1, if it cannot do with what there is.
+# [S-9.2e] With too few threads or too little address space, a mount that needs
+# more ends with a line that says so and status 1.
 @pytest.mark.parametrize("limit", ["as", "nproc"])
 def test_few_threads_and_little_memory(source, folder, limit):
     if limit == "nproc" and harness.NOBODY.uid == harness.SELF.uid:

@@ -95,8 +95,8 @@ def records_of(content, folder):
     return containers.read_tfrecord(folder / "content")
 
 
-# [S-7.1m] An epoch of containers is a function of the seed and its number: it
-# is the same after a restart, by path, and however the tier does.
+# [S-7.1m] An epoch of containers follows from seed and number: it is the same
+# after a restart, by path, and however the tier does.
 def test_readers_at_different_places_get_the_epochs_bytes(
         mounts, source, folder, tier):
     mount = mounts(source, options(tier))

@@ -83,9 +83,8 @@ def read_epochs(mount, count):
         yield records(mount.path)
 
 
-# [S-7.1k] Of containers an epoch shows as many records as there are, of which
-# some come several times and others not at all; over met.epochs epochs every
-# record comes as often as every other.
+# [S-7.1k] Of containers an epoch shows as many records as there are; over
+# met.epochs epochs every record comes as often as every other.
 def test_every_record_comes_as_often_as_every_other(mounts, source, tier):
     raw = records(source)
     mount = mounts(source, options(tier))
@@ -108,8 +107,7 @@ def test_every_record_comes_as_often_as_every_other(mounts, source, tier):
 
 
 # [S-7.1l] What follows in a container that is read is copied into the tier
-# while it is read, so that records that come again are not read from the source
-# again.
+# meanwhile, so what comes again is not read from the source.
 def test_what_comes_again_comes_from_the_tier(mounts, source, tier):
     mount = mounts(source, options(tier))
     served = 0
@@ -134,8 +132,8 @@ def test_what_comes_again_comes_from_the_tier(mounts, source, tier):
         tier["tier_bytes"] + tier["source_bytes"] - read)
 
 
-# [S-7.1m] An epoch of containers is a function of the seed and its number: it
-# is the same after a restart, by path, and however the tier does.
+# [S-7.1m] An epoch of containers follows from seed and number: it is the same
+# after a restart, by path, and however the tier does.
 def test_an_epoch_is_the_same_after_a_restart(mounts, source, tier, folder):
     mount = mounts(source, options(tier))
     first = [shown for shown in read_epochs(mount, 2)]

@@ -60,9 +60,8 @@ def test_a_capacity_that_is_a_percentage(small_tier, mounts, source):
     assert mount.view()["tier"]["tier_bytes"] > 0
 
 
-# [S-7.1h] Where the tier is missing, full or fails, the source is read, one
-# line says so in the log and in `status`, and it is used again as soon as it
-# can be.
+# [S-7.1h] If the tier is missing, full or fails, the source is read until it
+# works again, and log and `status` say so.
 def test_a_tier_that_is_missing_comes_back(mounts, source, tier):
     tier.rmdir()
     mount = mounts(source, options(tier))

@@ -125,7 +125,7 @@ def verify_together(cluster):
 
 
 # [S-24.2a] With peers and epoch.advance = auto, an epoch begins on all nodes
-# with the same bijection, so over all nodes each sample comes once an epoch.
+# with the same bijection, so together they show each sample once.
 @pytest.mark.parametrize("order", ["new_orders", "one_order"])
 def test_over_all_nodes_each_sample_comes_once(mounts, source, job_of, order):
     cluster = Cluster(mounts, source, **AUTO)
@@ -264,7 +264,7 @@ def test_a_restart_after_a_switch(mounts, source):
 
 
 # [S-24.2a] With peers and epoch.advance = auto, an epoch begins on all nodes
-# with the same bijection, so over all nodes each sample comes once an epoch.
+# with the same bijection, so together they show each sample once.
 # Also if that key was written later.
 def test_epochs_advance_by_themselves_from_a_switch_on(mounts, source, job_of):
     cluster = Cluster(mounts, source, **{**AUTO, "epoch.advance": "manual",
@@ -289,7 +289,7 @@ def test_epochs_advance_by_themselves_from_a_switch_on(mounts, source, job_of):
 
 
 # [S-24.2c] While a node is away, epochs are counted and names keep their
-# samples, so that what it shows when it is back is what the others show.
+# samples, so when it is back it shows what the others show.
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP],
                          ids=["kill", "stop"])
 def test_while_a_node_is_away_names_keep_their_samples(mounts, source, job_of,

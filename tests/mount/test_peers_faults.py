@@ -38,7 +38,7 @@ def read_with_faults(cluster, job, faults):
 
 
 # [S-24.2c] While a node is away, epochs are counted and names keep their
-# samples, so that what it shows when it is back is what the others show.
+# samples, so when it is back it shows what the others show.
 # Also if it goes away when the others find that an epoch has ended.
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_link_that_is_cut_while_an_epoch_begins(mounts, source, network,
@@ -62,7 +62,7 @@ def test_a_link_that_is_cut_while_an_epoch_begins(mounts, source, network,
 
 
 # [S-24.2a] With peers and epoch.advance = auto, an epoch begins on all nodes
-# with the same bijection, so over all nodes each sample comes once an epoch.
+# with the same bijection, so together they show each sample once.
 # Also if a daemon is killed in mid-epoch, and goes on from its ledger.
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_daemon_that_begins_anew_in_mid_epoch(mounts, source, job_of, seed):

@@ -48,7 +48,7 @@ def test_a_cut_link_costs_no_byte(mounts, source, network):
 
 
 # [S-24.2c] While a node is away, epochs are counted and names keep their
-# samples, so that what it shows when it is back is what the others show.
+# samples, so when it is back it shows what the others show.
 @pytest.mark.parametrize("seed", [5, 6])
 def test_halves_show_each_sample_once(mounts, numbered, network, job_of, seed):
     print("seed", seed)

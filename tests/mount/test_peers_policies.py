@@ -113,8 +113,8 @@ def test_ranked_names_are_one_order_on_all_nodes(mounts, source):
     assert read_from_source(cluster) <= size + len(truth) * PAGE
 
 
-# [S-8.1b] Where a stock PyTorch sampler draws the order, the first files of an
-# epoch tell it, and what comes next is read ahead of its readers.
+# [S-8.1b] If a stock PyTorch sampler draws the order, the first files of an
+# epoch tell it, and what comes next is read ahead.
 # [S-24.1b] A dataset that fits into the memory of all members leaves the
 # source once.
 def test_what_is_read_ahead_leaves_the_source_once(mounts, folder, monkeypatch):

@@ -10,7 +10,7 @@ from test_peers_epochs import job_of, source  # noqa: F401: fixtures
 
 
 # [S-24.2a] With peers and epoch.advance = auto, an epoch begins on all nodes
-# with the same bijection, so over all nodes each sample comes once an epoch.
+# with the same bijection, so together they show each sample once.
 # [S-24.3a] With peers, brand binds each name on one node, so over all nodes
 # each sample comes once an epoch.
 @pytest.mark.parametrize("per_node", [2, 3])

@@ -95,8 +95,8 @@ TEST_F(PlainReadsTest, TheFirstReadStartsTheReader) {
 
 // A sanitizer ends the program where there is no memory.
 #ifndef SHUFFLEFS_SANITIZED
-// [S-9.2e] Too few threads, or too little address space, end a mount with a
-// line that says so and status 1, if it cannot do with what there is.
+// [S-9.2e] With too few threads or too little address space, a mount that needs
+// more ends with a line that says so and status 1.
 TEST_F(PlainReadsTest, WhoAsksReadsWhereThereIsNoMemoryForAReader) {
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
