@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "core/base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -163,78 +164,84 @@ TEST_F(FetcherTest, WaitWaitsForTheThreadThatBegins) {
   wait.join();
 }
 
-// Threads add, end and stop at random. Each item begins once or is returned by
-// Stop, no lane exceeds its room, and, if asked for, each thread's items of a
-// lane begin in their order.
-class FetcherThreadsTest : public ::testing::TestWithParam<bool> {};
+struct Item {
+  int thread = 0;
+  int number = 0;
+  size_t lane = 0;
+};
 
-TEST_P(FetcherThreadsTest, EachItemBeginsOnce) {
-  const bool in_order = GetParam();
-  constexpr size_t kLanes = 3;
-  constexpr int kThreads = 4;
-  constexpr int kItems = 3000;
-  constexpr int kRoom = 5;
-  struct Item {
-    int thread = 0;
-    int number = 0;
-    size_t lane = 0;
-  };
-  std::atomic<int> used[kLanes] = {};
-  Mutex mu;
-  std::vector<Item> begun;  // by mu
-  std::vector<Item> under_way;
-  Fetcher<Item> fetcher(kLanes, {.take_room =
-                                     [&](size_t lane, Item&) {
-                                       if (used[lane] >= kRoom) return false;
-                                       EXPECT_LE(++used[lane], kRoom);
-                                       return true;
-                                     },
-                                 .begin =
-                                     [&](const std::vector<Item>& items) {
-                                       MutexLock lock(mu);
-                                       for (const Item& item : items) {
-                                         begun.push_back(item);
-                                         under_way.push_back(item);
-                                       }
-                                     },
-                                 .in_order = in_order});
+// Threads add items of random lanes, and end those that have begun.
+class FetcherThreadsTest : public ::testing::TestWithParam<bool> {
+ protected:
+  static constexpr size_t kLanes = 3;
+  static constexpr int kThreads = 4;
+  static constexpr int kItems = 3000;  // of each thread
+  static constexpr int kRoom = 5;      // of each lane
+
+  bool TakeRoom(size_t lane) {
+    if (used_[lane] >= kRoom) return false;
+    EXPECT_LE(++used_[lane], kRoom);
+    return true;
+  }
+  void Begin(const std::vector<Item>& items) {
+    MutexLock lock(mu_);
+    for (const Item& item : items) {
+      begun_.push_back(item);
+      under_way_.push_back(item);
+    }
+  }
   // Ends one read. Returns false if there is none.
-  const auto end_one = [&] {
+  bool EndOne() {
     size_t lane = 0;
     {
-      MutexLock lock(mu);
-      if (under_way.empty()) return false;
-      lane = under_way.back().lane;
-      under_way.pop_back();
+      MutexLock lock(mu_);
+      if (under_way_.empty()) return false;
+      lane = under_way_.back().lane;
+      under_way_.pop_back();
     }
-    --used[lane];
-    fetcher.Pump();
+    --used_[lane];
+    fetcher_.Pump();
     return true;
-  };
+  }
+  void AddAll(int thread) {
+    std::mt19937 random(100 + thread);
+    for (int i = 0; i < kItems; ++i) {
+      Item item{thread, i, random() % kLanes};
+      EXPECT_TRUE(fetcher_.Add(item.lane, item, /*urgent=*/false));
+      fetcher_.Pump();
+      if (random() % 2 == 0) EndOne();
+    }
+  }
+
+  std::atomic<int> used_[kLanes] = {};
+  Fetcher<Item> fetcher_{
+      kLanes,
+      {.take_room = [this](size_t lane, Item&) { return TakeRoom(lane); },
+       .begin = [this](const std::vector<Item>& items) { Begin(items); },
+       .in_order = GetParam()}};
+  Mutex mu_;
+  std::vector<Item> begun_ ABSL_GUARDED_BY(mu_);
+  std::vector<Item> under_way_ ABSL_GUARDED_BY(mu_);
+};
+
+// If it is asked for, items of a thread and a lane begin in their order, too.
+TEST_P(FetcherThreadsTest, EachItemBeginsOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      std::mt19937 random(100 + t);
-      for (int i = 0; i < kItems; ++i) {
-        Item item{t, i, random() % kLanes};
-        EXPECT_TRUE(fetcher.Add(item.lane, item, /*urgent=*/false));
-        fetcher.Pump();
-        if (random() % 2 == 0) end_one();
-      }
-    });
+    threads.emplace_back([this, t] { AddAll(t); });
   }
   for (std::thread& thread : threads) thread.join();
-  while (end_one()) {
+  while (EndOne()) {
   }
-  EXPECT_THAT(fetcher.Stop(), IsEmpty());
-  MutexLock lock(mu);
-  ASSERT_EQ(begun.size(), size_t{kThreads} * kItems);
+  EXPECT_THAT(fetcher_.Stop(), IsEmpty());
+  MutexLock lock(mu_);
+  ASSERT_EQ(begun_.size(), size_t{kThreads} * kItems);
   std::vector<std::vector<int>> last(kThreads, std::vector<int>(kLanes, -1));
   std::vector<std::vector<bool>> seen(kThreads, std::vector<bool>(kItems));
-  for (const Item& item : begun) {
+  for (const Item& item : begun_) {
     EXPECT_FALSE(seen[item.thread][item.number]);
     seen[item.thread][item.number] = true;
-    if (!in_order) continue;
+    if (!GetParam()) continue;
     EXPECT_LT(last[item.thread][item.lane], item.number);
     last[item.thread][item.lane] = item.number;
   }
