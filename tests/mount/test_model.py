@@ -24,6 +24,7 @@ MODES = {
     "seen": {"epoch.advance": "manual", "open": "seen"},
     "auto": {"epoch.advance": "auto"},
     "auto, old kernel": {"epoch.advance": "auto"},
+    "observed": {"epoch.advance": "auto", "open": "observed"},
 }
 
 
@@ -311,6 +312,10 @@ def test_the_mount_agrees_with_the_reference(mounts, folder, mode, monkeypatch):
     make_source(source, random.Random(seed))
     mount = mounts(source, {"policy": "lirs", "substitute": "directory",
                             **MODES[mode]})
+    if mode == "observed":
+        harness.eventually(
+            lambda: mount.status()["opens"]["seen_by"] == "reports",
+            what="opens that the kernel reports")
     model = Model(mount, seed)
     done = 0
     try:
