@@ -289,9 +289,6 @@ const std::vector<std::string>& Catalogue::unreadable() const {
 uint32_t Catalogue::attribute_class(EntryId entry) const {
   return tables_.attr_class[entry.value()];
 }
-uint32_t Catalogue::attribute_class_count() const {
-  return static_cast<uint32_t>(tables_.classes.size());
-}
 
 std::vector<uint32_t> Catalogue::file_devices() const {
   std::vector<uint32_t> devices;

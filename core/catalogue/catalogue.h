@@ -144,7 +144,6 @@ class Catalogue {
   // Files of equal type, permissions, owner, links and device share a class.
   // Classes are dense from 0: a cheap key for caches of what these determine.
   uint32_t attribute_class(EntryId entry) const;
-  uint32_t attribute_class_count() const;
   // The device of an entry: 0 is the root's, others count by first appearance.
   uint32_t device(EntryId entry) const {
     return tables_.classes[tables_.attr_class[entry.value()]].device;

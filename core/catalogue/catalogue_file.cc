@@ -138,9 +138,7 @@ void Unpack(const CatalogueHeader& header, const Packed& packed,
   t.serves_others = header.serves_others != 0;
 }
 
-// The rest of a reader of either kind.
-template <typename Reader>
-absl::StatusOr<Catalogue> ParseFrom(Reader& reader) {
+absl::StatusOr<Catalogue> ParseFrom(CheckedFileReader& reader) {
   CatalogueHeader header;
   CatalogueTables t;
   Packed packed;
@@ -171,11 +169,6 @@ absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place) {
     columns.push_back(ColumnBytes(column));
   });
   return ReplaceFile(place, SealedPieces(kCatalogueFormat, header, columns));
-}
-
-absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes) {
-  CheckedReader reader(kCatalogueFormat, bytes);
-  return ParseFrom(reader);
 }
 
 absl::StatusOr<Catalogue> LoadCatalogue(const FilePlace& place) {

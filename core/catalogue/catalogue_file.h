@@ -13,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "core/base/files/owned_dir.h"
 #include "core/catalogue/catalogue.h"
 
@@ -30,9 +29,6 @@ absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place);
 // saved); InvalidArgument if it is no catalogue or has another version;
 // DataLoss if it is cut off, damaged or invalid.
 absl::StatusOr<Catalogue> LoadCatalogue(const FilePlace& place);
-
-// The same for bytes in memory.
-absl::StatusOr<Catalogue> ParseCatalogue(absl::string_view bytes);
 
 }  // namespace shufflefs
 

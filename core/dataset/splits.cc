@@ -66,15 +66,6 @@ SplitKind SplitOf(absl::string_view name) {
   return SplitKind::kNone;
 }
 
-bool IsSplitPath(absl::string_view path) {
-  for (;;) {
-    size_t slash = path.find('/');
-    if (IsSplitName(path.substr(0, slash))) return true;
-    if (slash == absl::string_view::npos) return false;
-    path.remove_prefix(slash + 1);
-  }
-}
-
 std::vector<bool> SplitDirs(const Catalogue& catalogue) {
   std::vector<bool> split(catalogue.dir_count(), false);
   // Parents come before their children.

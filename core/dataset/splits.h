@@ -27,9 +27,6 @@ inline bool IsSplitName(absl::string_view component) {
   return SplitOf(component) != SplitKind::kNone;
 }
 
-// Returns whether any component of a path relative to the source is a split.
-bool IsSplitPath(absl::string_view path);
-
 // By DirId: the directory is a split or is in one.
 std::vector<bool> SplitDirs(const Catalogue& catalogue);
 

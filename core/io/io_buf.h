@@ -30,14 +30,10 @@ class IoBuf {
 
   uint64_t size() const { return pieces_.empty() ? 0 : pieces_.back().end; }
 
-  // The byte at `offset`, and those behind it up to the end of its piece.
+  // The byte at `offset`; those behind it follow up to the end of its piece.
   // REQUIRES: offset < size().
   char* at(uint64_t offset) const {
     return pieces_[PieceOf(offset)].at(offset);
-  }
-  absl::Span<char> From(uint64_t offset) const {
-    const Piece& piece = pieces_[PieceOf(offset)];
-    return {piece.at(offset), piece.end - offset};
   }
   // Calls `visit` with an absl::Span<char> for each piece of [offset, offset +
   // length), in order.

@@ -4,8 +4,6 @@
 #ifndef SHUFFLEFS_CORE_LEDGER_LEDGER_FIELDS_H_
 #define SHUFFLEFS_CORE_LEDGER_LEDGER_FIELDS_H_
 
-#include <xxhash.h>
-
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -16,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/base/files/word_log.h"
 #include "core/ledger/ledger_format.h"
 
 namespace shufflefs::ledger_format {
@@ -54,9 +53,7 @@ class RecordWriter {
           absl::StrCat("a ledger record of ", length, " words is too long"));
     }
     words_[0] |= length << 24;
-    words_.push_back(
-        XXH3_64bits_withSeed(words_.data(), words_.size() * 8, at));
-    return std::move(words_);
+    return Sealed(std::move(words_), at);
   }
 
  private:

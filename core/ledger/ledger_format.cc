@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ledger/ledger_format.h"
 
-#include <xxhash.h>
-
 #include <array>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/word_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_fields.h"
 
@@ -76,11 +76,10 @@ ReadBefore ReadBeforeOf(uint64_t flags) {
 }  // namespace
 
 Words Header() {
-  Words header(kHeaderWords);
+  Words header(kHeaderWords - 1);
   header[0] = kMagic;
   header[1] = kVersion;
-  header[kHeaderWords - 1] = XXH3_64bits(header.data(), (kHeaderWords - 1) * 8);
-  return header;
+  return Sealed(std::move(header), 0);
 }
 
 absl::Status CheckHeader(absl::Span<const uint64_t> header) {
@@ -99,8 +98,7 @@ absl::Status CheckHeader(absl::Span<const uint64_t> header) {
         "ledger version ", header[1], ", this program reads up to ", kVersion,
         "; use the newer shufflefs, or another state with -o state=DIR"));
   }
-  if (XXH3_64bits(header.data(), (kHeaderWords - 1) * 8) !=
-      header[kHeaderWords - 1]) {
+  if (!IsSealed(header.first(kHeaderWords), 0)) {
     return absl::DataLossError("the header is damaged");
   }
   return absl::OkStatus();
@@ -200,8 +198,7 @@ RecordType TypeOf(uint64_t first) {
 uint8_t ViewOf(uint64_t first) { return static_cast<uint8_t>(first >> 16); }
 
 absl::Status CheckRecord(absl::Span<const uint64_t> record, uint64_t at) {
-  const uint64_t hashed = record.size() - 1;
-  if (XXH3_64bits_withSeed(record.data(), hashed * 8, at) != record[hashed]) {
+  if (!IsSealed(record, at)) {
     return absl::DataLossError("a record is damaged");
   }
   if (ViewOf(record[0]) >= kMaxLedgerViews) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/word_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_fields.h"
 
@@ -20,7 +21,7 @@ std::array<uint64_t, 3> ShownRecord(uint8_t view, const CarriedPair& pair,
   words[0] = FirstWord(RecordType::kShown, view) | kShownWords << 24 |
              (pair.name & 0xffff);
   words[1] = pair.name >> 16 << 40 | pair.sample;
-  words[2] = XXH3_64bits_withSeed(words.data(), 2 * 8, at);
+  words[2] = SealOf(absl::MakeConstSpan(words).first(2), at);
   return words;
 }
 

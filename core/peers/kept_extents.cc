@@ -12,7 +12,6 @@ namespace {
 // never be read: somebody only asked for its size.
 constexpr std::chrono::seconds kUnread{60};
 // Files that have gone and are still listed among those that are there.
-constexpr size_t kMostGone = 64;
 
 }  // namespace
 
@@ -212,13 +211,10 @@ void KeptExtents::GiveBack(uint64_t bytes) {
   std::vector<std::shared_ptr<const Kept>> freed;  // with no lock held
   MutexLock lock(mu_);
   while (bytes > 0 && !sent_order_.empty()) {
-    if (IsSent(sent_order_.back())) {
-      const EntryId file = sent_order_.back().file;
-      freed.push_back(sent_.find(file)->second.kept);
-      bytes -= std::min(bytes, Arena::Footprint(freed.back()->length));
-      DropSent(file);
-    }
-    sent_order_.pop_back();
+    const EntryId file = sent_order_.rbegin()->second;
+    freed.push_back(sent_.find(file)->second.kept);
+    bytes -= std::min(bytes, Arena::Footprint(freed.back()->length));
+    DropSent(file);
   }
   while (bytes > 0 && !(of_others_.empty() && order_.empty())) {
     freed.push_back(DropLast(of_others_.empty() ? order_ : of_others_));
@@ -230,12 +226,11 @@ uint64_t KeptExtents::bytes() const { return share_->used(); }
 
 void KeptExtents::BeginSent(SentFor next) {
   MutexLock lock(mu_);
-  for (const Listed& listed : sent_order_) {
-    if (IsSent(listed) && sent_.find(listed.file)->second.view == next.view) {
-      DropSent(listed.file);
-    }
+  std::vector<EntryId> gone;
+  for (const auto& [file, sent] : sent_) {
+    if (sent.view == next.view) gone.push_back(file);
   }
-  ForgetGone();
+  for (const EntryId file : gone) DropSent(file);
   bindings_[std::move(next.view)] = next.binding;
 }
 
@@ -282,22 +277,7 @@ void KeptExtents::TakeSent(const SentFor& epoch, EntryId file,
       file, Sent{std::move(kept), epoch.view, 0, Clock::now(), last_sent_ + 1});
   if (!is_new) return;
   sent_bytes_ += footprint;
-  sent_order_.push_back({file, ++last_sent_});
-  // Behind a file that nobody reads, others come and go.
-  if (sent_order_.size() > 2 * sent_.size() + kMostGone) ForgetGone();
-}
-
-void KeptExtents::ForgetGone() {
-  std::deque<Listed> rest;
-  for (const Listed& listed : sent_order_) {
-    if (IsSent(listed)) rest.push_back(listed);
-  }
-  sent_order_ = std::move(rest);
-}
-
-bool KeptExtents::IsSent(const Listed& listed) const {
-  const auto sent = sent_.find(listed.file);
-  return sent != sent_.end() && sent->second.number == listed.number;
+  sent_order_.emplace(++last_sent_, file);
 }
 
 absl::optional<PeerBytes> KeptExtents::GiveSent(EntryId file, uint64_t length) {
@@ -308,22 +288,15 @@ absl::optional<PeerBytes> KeptExtents::GiveSent(EntryId file, uint64_t length) {
   PeerBytes bytes = BytesOf(sent.kept);
   sent.given += length;
   if (sent.given >= sent.kept->length) DropSent(file);
-  // Else it is found only when memory is short.
-  while (!sent_order_.empty() && !IsSent(sent_order_.front())) {
-    sent_order_.pop_front();
-  }
   return bytes;
 }
 
 void KeptExtents::DropOldSent() {
   const Clock::time_point old = Clock::now() - kUnread;
   while (!sent_order_.empty()) {
-    const Listed& first = sent_order_.front();
-    if (IsSent(first)) {
-      if (sent_.find(first.file)->second.since > old) return;
-      DropSent(first.file);
-    }
-    sent_order_.pop_front();
+    const EntryId first = sent_order_.begin()->second;
+    if (sent_.find(first)->second.since > old) return;
+    DropSent(first);
   }
 }
 
@@ -331,6 +304,7 @@ void KeptExtents::DropSent(EntryId file) {
   const auto sent = sent_.find(file);
   if (sent == sent_.end()) return;
   sent_bytes_ -= Arena::Footprint(sent->second.kept->length);
+  sent_order_.erase(sent->second.number);
   sent_.erase(sent);
 }
 

@@ -10,8 +10,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -86,11 +86,6 @@ class KeptExtents : public std::enable_shared_from_this<KeptExtents> {
   // The whole file, of which the caller gives `length` bytes to a reader. When
   // all were given, it goes. Empty if it was not sent.
   absl::optional<PeerBytes> GiveSent(EntryId file, uint64_t length);
-  // Entries of the list of what was sent, for tests.
-  size_t SentListed() const {
-    MutexLock lock(mu_);
-    return sent_order_.size();
-  }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -126,14 +121,6 @@ class KeptExtents : public std::enable_shared_from_this<KeptExtents> {
     Clock::time_point since;
     uint64_t number = 0;  // counts all that came
   };
-  // One that was sent, and may have gone, or come again, meanwhile.
-  struct Listed {
-    EntryId file;
-    uint64_t number = 0;
-  };
-  bool IsSent(const Listed& listed) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Takes what has gone from the list.
-  void ForgetGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void GiveBack(uint64_t bytes);
   uint64_t RoomForSent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Drops files that nobody has read for long.
@@ -155,8 +142,7 @@ class KeptExtents : public std::enable_shared_from_this<KeptExtents> {
   std::vector<ExtentId> of_others_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<const Owners> seen_ ABSL_GUARDED_BY(mu_);
   absl::flat_hash_map<EntryId, Sent> sent_ ABSL_GUARDED_BY(mu_);
-  // As they came, with a few that have gone.
-  std::deque<Listed> sent_order_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, EntryId> sent_order_ ABSL_GUARDED_BY(mu_);  // by number
   uint64_t last_sent_ ABSL_GUARDED_BY(mu_) = 0;
 
   // By view: for which binding files are taken.

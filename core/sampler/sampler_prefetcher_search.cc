@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "core/sampler/search/generator_search.h"
-#include "core/sampler/search/loader_epochs.h"
+#include "core/sampler/search/generator_seeds.h"
 #include "core/sampler/search/seed_search.h"
 
 namespace shufflefs {

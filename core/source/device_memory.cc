@@ -7,14 +7,14 @@
 
 #include <bit>
 #include <cmath>
-#include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/checked_file.h"
+#include "core/base/files/mount_table.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "xxhash.h"
@@ -90,25 +90,19 @@ bool MakesSense(const FiledDevice& filed) {
          is_measure(figures.bytes_per_second);
 }
 
-// What mountinfo says of the device: its file system and what is mounted. ""
-// if it has no such device.
+// What the table of mounts says of the device: its file system and what is
+// mounted. "" if it has no such device.
 std::string MountedFrom(dev_t device) {
-  const std::string number =
-      absl::StrCat(" ", major(device), ":", minor(device), " ");
-  std::ifstream mounts("/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    const size_t at = line.find(" - ");
-    if (at == std::string::npos) continue;
-    if (absl::StrContains(line.substr(0, at), number)) return line.substr(at);
+  const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
+  if (!mounts.ok()) return "";
+  const std::string number = absl::StrCat(major(device), ":", minor(device));
+  for (const MountEntry& mount : *mounts) {
+    if (mount.device == number) {
+      return absl::StrCat(" - ", mount.type, " ", mount.source, " ",
+                          mount.options);
+    }
   }
   return "";
-}
-
-std::string BootId() {
-  std::string id;
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
-  std::getline(in, id);
-  return id;
 }
 
 }  // namespace

@@ -7,13 +7,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <system_error>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -29,11 +27,9 @@ bool IsFuseType(absl::string_view type) {
          absl::StartsWith(type, "fuse.") || absl::StartsWith(type, "fuseblk.");
 }
 
-// `point`, the fifth word of a line of mountinfo, is escaped as in C.
-bool IsBelow(absl::string_view point, absl::string_view root) {
-  std::string at;
-  return absl::CUnescape(point, &at) &&
-         absl::StartsWith(at, root == "/" ? "/" : absl::StrCat(root, "/"));
+bool IsBelow(const MountEntry& mount, absl::string_view root) {
+  return absl::StartsWith(mount.mountpoint,
+                          root == "/" ? "/" : absl::StrCat(root, "/"));
 }
 
 std::string PathOf(int fd) {
@@ -42,39 +38,29 @@ std::string PathOf(int fd) {
                                        unknown);
 }
 
-bool AnyMount(const std::function<bool(absl::string_view line)>& is_it) {
-  std::ifstream mounts("/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    if (is_it(line)) return true;
-  }
-  return false;
+bool AnyMount(const std::function<bool(const MountEntry&)>& is_it) {
+  const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
+  return mounts.ok() && std::any_of(mounts->begin(), mounts->end(), is_it);
 }
 
 }  // namespace
 
-bool ShowsFuseBelow(absl::string_view mountinfo_line, absl::string_view root) {
-  const std::vector<std::string> words = absl::StrSplit(mountinfo_line, ' ');
-  const auto dash = std::find(words.begin(), words.end(), "-");
-  return dash - words.begin() > 4 && words.end() - dash > 1 &&
-         IsFuseType(*(dash + 1)) && IsBelow(words[4], root);
+bool IsFuseBelow(const MountEntry& mount, absl::string_view root) {
+  return IsFuseType(mount.type) && IsBelow(mount, root);
 }
 
 bool HasFuse(const SourceDir& source) {
   if (source.place().fs_type == kFuse) return true;
   const std::string root = PathOf(source.fd());
   return AnyMount(
-      [&](absl::string_view line) { return ShowsFuseBelow(line, root); });
+      [&](const MountEntry& mount) { return IsFuseBelow(mount, root); });
 }
 
-// The number is the first word, and the mount's own options are the sixth.
-bool ShowsIdmap(absl::string_view mountinfo_line, uint64_t mount_id,
+bool IsIdmapped(const MountEntry& mount, uint64_t mount_id,
                 absl::string_view root) {
-  const std::vector<std::string> words = absl::StrSplit(mountinfo_line, ' ');
-  if (words.size() < 6) return false;
-  const std::vector<absl::string_view> options = absl::StrSplit(words[5], ',');
-  return std::find(options.begin(), options.end(), "idmapped") !=
-             options.end() &&
-         (words[0] == absl::StrCat(mount_id) || IsBelow(words[4], root));
+  const std::vector<absl::string_view> flags = absl::StrSplit(mount.flags, ',');
+  return std::find(flags.begin(), flags.end(), "idmapped") != flags.end() &&
+         (static_cast<uint64_t>(mount.id) == mount_id || IsBelow(mount, root));
 }
 
 bool HasIdmap(int fd) {
@@ -85,8 +71,8 @@ bool HasIdmap(int fd) {
     return false;
   }
   const std::string root = PathOf(fd);
-  return AnyMount([&](absl::string_view line) {
-    return ShowsIdmap(line, st.stx_mnt_id, root);
+  return AnyMount([&](const MountEntry& mount) {
+    return IsIdmapped(mount, st.stx_mnt_id, root);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "core/base/files/mount_table.h"
 #include "core/base/mutex.h"
 #include "core/source/source_dir.h"
 
@@ -22,13 +23,12 @@ bool IsNetworkFs(uint64_t type);  // NFS, SMB, FUSE, …: a stat may take long
 bool IsLocalFs(uint64_t type);
 // Returns whether the source, or something mounted below it, is FUSE.
 bool HasFuse(const SourceDir& source);
-// Returns whether a line of /proc/self/mountinfo shows FUSE below the directory
-// `root`: an absolute path without links.
-bool ShowsFuseBelow(absl::string_view mountinfo_line, absl::string_view root);
-// Returns whether a line of it shows that a mount gives files other owners, by
-// a map of ids (idmapped). It is the mount with the number `mount_id` or one
-// below the directory `root`.
-bool ShowsIdmap(absl::string_view mountinfo_line, uint64_t mount_id,
+// Returns whether a mount is FUSE below the directory `root`: an absolute path
+// without links.
+bool IsFuseBelow(const MountEntry& mount, absl::string_view root);
+// Returns whether a mount gives files other owners, by a map of ids (idmapped),
+// and is the one with the number `mount_id` or one below the directory `root`.
+bool IsIdmapped(const MountEntry& mount, uint64_t mount_id,
                 absl::string_view root);
 // The same of the directory `fd`. Reads /proc.
 bool HasIdmap(int fd);

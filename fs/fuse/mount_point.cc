@@ -11,14 +11,15 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/base/files/mount_table.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -27,44 +28,16 @@
 namespace shufflefs {
 namespace {
 
-constexpr char kType[] = "fuse.shufflefs";
 constexpr int kMaxLayers = 64;
 
-// mountinfo writes space, tab, newline and backslash as \ooo.
-std::string Unescape(absl::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 +
-                               (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
-struct TopMount {
-  std::string type;    // "" if there is none
-  std::string device;  // MAJOR:MINOR
-  std::string id;
-  std::string source;
-};
-
 // The topmost mount at `mountpoint`. Reads only a table, and does not touch the
-// mount.
-TopMount TopMountAt(const std::string& mountpoint) {
-  std::ifstream file("/proc/self/mountinfo");
-  TopMount top;
-  for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> halves =
-        absl::StrSplit(line, absl::MaxSplits(" - ", 1));
-    if (halves.size() != 2) continue;
-    const std::vector<std::string> fields = absl::StrSplit(halves[0], ' ');
-    if (fields.size() < 5 || Unescape(fields[4]) != mountpoint) continue;
-    const std::vector<std::string> rest = absl::StrSplit(halves[1], ' ');
-    top = {rest[0], fields[2], fields[0], rest.size() > 1 ? rest[1] : ""};
+// mount. Without a type if there is none.
+MountEntry TopMountAt(const std::string& mountpoint) {
+  MountEntry top;
+  const absl::StatusOr<std::vector<MountEntry>> mounts = ReadMountInfo();
+  if (!mounts.ok()) return top;
+  for (const MountEntry& mount : *mounts) {
+    if (mount.mountpoint == mountpoint) top = mount;
   }
   return top;
 }
@@ -80,13 +53,6 @@ uint64_t UniqueMountId(const std::string& mountpoint) {
     return 0;
   }
   return (st.stx_mask & kMountIdUnique) != 0 ? st.stx_mnt_id : 0;
-}
-
-// The numbers of mounts begin anew at each boot.
-std::string BootId() {
-  std::string id;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
-  return id;
 }
 
 // When a daemon is being killed, the kernel closes its mount soon.
@@ -113,16 +79,17 @@ MountState AskMount(const std::string& mountpoint,
 }
 
 std::string MountName(const std::string& mountpoint) {
-  const TopMount top = TopMountAt(mountpoint);
-  if (top.type != kType) return "";
+  const MountEntry top = TopMountAt(mountpoint);
+  if (!top.is_shufflefs()) return "";
   const uint64_t unique = UniqueMountId(mountpoint);
   if (unique != 0) return absl::StrCat(BootId(), " ", unique);
-  return absl::StrCat(BootId(), " ", top.device, " ", top.id, " ", top.source);
+  return absl::StrCat(BootId(), " ", top.device, " ", top.id, " ",
+                      absl::CEscape(top.source));
 }
 
 absl::Status AbortMount(const std::string& mountpoint) {
-  const TopMount top = TopMountAt(mountpoint);
-  if (top.type != kType) return absl::NotFoundError(mountpoint);
+  const MountEntry top = TopMountAt(mountpoint);
+  if (!top.is_shufflefs()) return absl::NotFoundError(mountpoint);
   // This aborts the mount first, and then may find it busy.
   if (umount2(mountpoint.c_str(), MNT_FORCE | UMOUNT_NOFOLLOW) == 0 ||
       errno == EBUSY) {
@@ -151,7 +118,7 @@ absl::Status DetachMount(const std::string& mountpoint) {
     return absl::OkStatus();
   }
   // Its daemon may have ended just now, and the mount with it.
-  if (TopMountAt(mountpoint).type != kType) return absl::OkStatus();
+  if (!TopMountAt(mountpoint).is_shufflefs()) return absl::OkStatus();
   return ErrnoStatus(error,
                      absl::StrCat("cannot detach the mount at ", mountpoint));
 }
@@ -160,12 +127,12 @@ absl::Status ClearDeadMount(
     const std::string& mountpoint,
     const std::function<bool(const std::string&)>& daemon_is_dying) {
   for (int layer = 0; layer < kMaxLayers; ++layer) {
-    if (TopMountAt(mountpoint).type != kType) return absl::OkStatus();
+    if (!TopMountAt(mountpoint).is_shufflefs()) return absl::OkStatus();
     switch (AskMount(mountpoint, kPatience)) {
       case MountState::kAnswers:
         return absl::FailedPreconditionError(absl::StrCat(
             mountpoint, ": a shufflefs is mounted there already, which shows ",
-            Unescape(TopMountAt(mountpoint).source),
+            TopMountAt(mountpoint).source,
             "; use it, or end it with: shufflectl umount ", mountpoint));
       case MountState::kRefuses:
         return absl::FailedPreconditionError(

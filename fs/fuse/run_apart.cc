@@ -28,9 +28,11 @@ using Clock = std::chrono::steady_clock;
   _exit(0);
 }
 
-// All bytes that are written until the other end is closed. Empty if that takes
-// too long, or if they are too many.
-absl::optional<std::string> Hear(int from, Clock::time_point until) {
+}  // namespace
+
+absl::optional<std::string> HearAll(
+    int from, Clock::time_point until,
+    const std::function<bool(std::string& text)>& take) {
   std::string text;
   std::array<char, 4096> buffer;
   for (;;) {
@@ -40,15 +42,13 @@ absl::optional<std::string> Hear(int from, Clock::time_point until) {
     const int found = poll(&ready, 1, std::max<int>(0, left.count()));
     if (found < 0 && errno == EINTR) continue;
     if (found <= 0) return absl::nullopt;
-    const ssize_t n = read(from, buffer.data(), buffer.size());
-    if (n == 0) return text;
-    if (n < 0 && errno != EINTR) return absl::nullopt;
-    if (n > 0) text.append(buffer.data(), static_cast<size_t>(n));
-    if (text.size() > kMostApart) return absl::nullopt;
+    const ssize_t got = read(from, buffer.data(), buffer.size());
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR) return absl::nullopt;
+    if (got > 0) text.append(buffer.data(), static_cast<size_t>(got));
+    if (!take(text)) return absl::nullopt;
   }
 }
-
-}  // namespace
 
 absl::optional<std::string> RunApart(const std::function<std::string()>& work,
                                      std::chrono::milliseconds wait) {
@@ -61,7 +61,9 @@ absl::optional<std::string> RunApart(const std::function<std::string()>& work,
   if (child < 0) return absl::nullopt;
   if (child == 0) Tell(write_end.get(), work());
   write_end.reset();
-  absl::optional<std::string> text = Hear(read_end.get(), until);
+  absl::optional<std::string> text =
+      HearAll(read_end.get(), until,
+              [](std::string& told) { return told.size() <= kMostApart; });
   if (text) {
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

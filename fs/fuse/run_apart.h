@@ -21,6 +21,13 @@ inline constexpr size_t kMostApart = size_t{64} << 20;
 absl::optional<std::string> RunApart(const std::function<std::string()>& work,
                                      std::chrono::milliseconds wait);
 
+// What other processes write into the pipe `from` until they have closed it.
+// `take` sees it after each piece, and may shorten it. Empty if `take` returns
+// false, or if it takes longer than until `until`.
+absl::optional<std::string> HearAll(
+    int from, std::chrono::steady_clock::time_point until,
+    const std::function<bool(std::string& text)>& take);
+
 }  // namespace shufflefs
 
 #endif  // SHUFFLEFS_FS_FUSE_RUN_APART_H_

@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "core/base/files/mount_table.h"
 #include "core/base/status.h"
-#include "mount-tools/config/mount_table.h"
 #include "mount-tools/config/paths.h"
 
 namespace shufflefs {

@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/files/mount_table.h"
 #include "core/config/config.h"
-#include "mount-tools/config/mount_table.h"
 
 namespace CLI {
 class App;

@@ -318,16 +318,6 @@ std::string StatusJsonLine(const std::string& mountpoint,
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json) {
-  ASSIGN_OR_RETURN(const Json status, ParseStatus(json));
-  StatusNames names;
-  names.source = TextOf(status, "source");
-  for (const Json& view : status["views"]) {
-    if (view.is_object()) names.views.push_back(TextOf(view, "name"));
-  }
-  return names;
-}
-
 absl::StatusOr<std::string> LedgerWarning(absl::string_view json,
                                           absl::string_view view) {
   ASSIGN_OR_RETURN(const Json status, ParseStatus(json));

@@ -21,13 +21,6 @@ absl::StatusOr<std::string> StatusText(absl::string_view json);
 std::string StatusJsonLine(const std::string& mountpoint,
                            absl::string_view json, const std::string& why);
 
-struct StatusNames {
-  std::string source;
-  std::vector<std::string> views;
-};
-// Errors: as above.
-absl::StatusOr<StatusNames> NamesInStatus(absl::string_view json);
-
 // What the ledger lacks of a view, as its daemon warns. "" if nothing. Errors:
 // as above.
 absl::StatusOr<std::string> LedgerWarning(absl::string_view json,

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "mount-tools/config/mount_table.h"
+#include "core/base/files/mount_table.h"
 
 namespace shufflefs {
 

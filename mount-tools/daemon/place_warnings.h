@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/files/mount_table.h"
 #include "core/config/config.h"
-#include "mount-tools/config/mount_table.h"
 
 namespace shufflefs {
 

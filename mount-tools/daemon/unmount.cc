@@ -20,9 +20,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/files/mount_table.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "mount-tools/config/mount_table.h"
 
 namespace shufflefs {
 namespace {

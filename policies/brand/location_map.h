@@ -43,8 +43,6 @@ class LocationMap {
 
   LocationMap(const BinderInput& input, const SampleTable& table);
 
-  // Number of chunks per chunk group; the last group may have fewer.
-  uint32_t group_chunks() const { return group_chunks_; }
   uint32_t location_count() const {
     return static_cast<uint32_t>(column_.size() - 1);
   }
@@ -74,7 +72,7 @@ class LocationMap {
   void LimitMemory(const BinderInput& input);
 
   // Constant after construction.
-  uint32_t group_chunks_ = 1;
+  uint32_t group_chunks_ = 1;    // the last group may have fewer
   std::vector<uint32_t> order_;  // chunks, chunk group by chunk group
   std::vector<uint32_t> place_;  // by chunk: its place in order_
   std::vector<uint32_t> chunk_of_;

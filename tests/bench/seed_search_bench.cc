@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "core/sampler/search/generator_search.h"
-#include "core/sampler/search/samplers.h"
 #include "core/sampler/search/seed_search.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

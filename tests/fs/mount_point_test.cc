@@ -14,5 +14,11 @@ TEST(DetachMountTest, AMountThatHasGoneMeanwhileIsNoError) {
   EXPECT_TRUE(DetachMount(tree.root()).ok());
 }
 
+TEST(AskMountTest, AnOrdinaryDirectoryIsNotDead) {
+  const testing_support::TempTree tree;
+  EXPECT_EQ(AskMount(tree.root(), kPatience), MountState::kAnswers);
+  EXPECT_NE(AskMount(tree.At("absent"), kPatience), MountState::kDead);
+}
+
 }  // namespace
 }  // namespace shufflefs

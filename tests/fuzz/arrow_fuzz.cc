@@ -43,7 +43,7 @@ void RunFooter(uint8_t key, std::string footer) {
     Require(begins[i] <= kDataEnd && sizes[i] <= kDataEnd - begins[i]);
   }
   const Permutation order(count, RandomKey(key));
-  const std::string bytes = batches.Reordered(order);
+  const std::string bytes = batches.ReorderedBytes(order, 0, batches.size());
   Require(bytes.size() == batches.size());
   footer.replace(batches.begin() - kDataEnd, batches.size(), bytes);
   const auto again = ParseArrowFooter(footer, file_bytes);

@@ -4,11 +4,15 @@
 // would give it one. The corpus begins with a small catalogue that is valid.
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue.h"
 #include "core/catalogue/catalogue_file.h"
 #include "core/dataset/grouping.h"
@@ -64,8 +68,13 @@ void WalkEverything(const Catalogue& catalogue) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   shufflefs::Seal(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size());
-  absl::StatusOr<shufflefs::Catalogue> parsed =
-      shufflefs::ParseCatalogue(bytes);
+  const std::string path =
+      (std::filesystem::temp_directory_path() /
+       absl::StrCat("shufflefs-catalogue-fuzz.", ::getpid()))
+          .string();
+  std::ofstream(path, std::ios::binary) << bytes;
+  absl::StatusOr<shufflefs::Catalogue> parsed = shufflefs::LoadCatalogue(path);
+  ::unlink(path.c_str());
   if (parsed.ok()) shufflefs::WalkEverything(*parsed);
   return 0;
 }

@@ -9,7 +9,10 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "core/base/files/checked_file.h"
 #include "core/staging/pack/pack_format.h"
 #include "core/staging/pack/pack_journal.h"
 
@@ -39,7 +42,8 @@ void WalkEverything(const PackManifest& manifest) {
       end += file.length;
       Require(!manifest.path(file).empty());
       Require(manifest.path(file)[0] != '/');
-      checks += manifest.checks_of(file).size();
+      Require(file.first_check == checks);
+      checks += PackChecksOf(file.length);
     }
     Require(end == chunk.bytes);
   }
@@ -57,13 +61,14 @@ void TryManifest(std::string bytes) {
 void TryJournal(const std::string& bytes) {
   const absl::StatusOr<PackJournal> journal = ParseJournal(bytes);
   if (!journal.ok()) return;
-  std::string again = SerializeJournalHeader(journal->identity);
+  std::vector<uint64_t> again = JournalHeader(journal->identity);
   for (const PackJournal::Finished& finished : journal->finished) {
-    again +=
-        SerializeJournalRecord(finished.chunk, finished.checks, again.size());
+    const std::vector<uint64_t> record =
+        JournalRecord(finished.chunk, finished.checks, again.size());
+    again.insert(again.end(), record.begin(), record.end());
   }
-  Require(journal->bytes == again.size());
-  Require(bytes.compare(0, again.size(), again) == 0);
+  Require(journal->words == again.size());
+  Require(absl::StartsWith(bytes, ColumnBytes(again)));
 }
 
 }  // namespace

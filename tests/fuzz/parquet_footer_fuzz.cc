@@ -37,7 +37,7 @@ void Run(uint8_t key, std::string footer) {
   Require(groups.begin() >= kDataEnd &&
           groups.size() <= file_bytes - groups.begin());
   const Permutation order(count, RandomKey(key));
-  const std::string bytes = groups.Reordered(order);
+  const std::string bytes = groups.ReorderedBytes(order, 0, groups.size());
   Require(bytes.size() == groups.size());
   footer.replace(groups.begin() - kDataEnd, groups.size(), bytes);
   const auto again = ParseParquetFooter(footer, file_bytes);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,19 @@ bool InOnePage(uint64_t at, uint64_t words) {
 }
 
 }  // namespace
+
+uint64_t SealOf(absl::Span<const uint64_t> words, uint64_t place) {
+  return XXH3_64bits_withSeed(words.data(), words.size() * 8, place);
+}
+
+std::vector<uint64_t> Sealed(std::vector<uint64_t> words, uint64_t place) {
+  words.push_back(SealOf(words, place));
+  return words;
+}
+
+bool IsSealed(absl::Span<const uint64_t> record, uint64_t place) {
+  return SealOf(record.first(record.size() - 1), place) == record.back();
+}
 
 absl::StatusOr<std::unique_ptr<WordLog>> WordLog::Open(FilePlace place,
                                                        uint64_t words) {

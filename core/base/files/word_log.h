@@ -4,6 +4,11 @@
 // the caller gets an errno. A store into a mapping would be faster, but a disk
 // that fails, or a file that was cut off, would end the process with SIGBUS.
 // Not thread-safe.
+//
+// Its records end in a seal: XXH3 (64 bits) of the words before it, seeded with
+// the record's place in the file. So a record that is cut off, damaged or moved
+// is none. The first record is the file's header: a magic, a version, fields
+// and a seal.
 #ifndef SHUFFLEFS_CORE_BASE_FILES_WORD_LOG_H_
 #define SHUFFLEFS_CORE_BASE_FILES_WORD_LOG_H_
 
@@ -11,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +25,14 @@
 #include "core/base/files/unique_fd.h"
 
 namespace shufflefs {
+
+// Pure functions. `place` is in words or bytes, as the file's format says.
+uint64_t SealOf(absl::Span<const uint64_t> words, uint64_t place);
+// The record of these words.
+std::vector<uint64_t> Sealed(std::vector<uint64_t> words, uint64_t place);
+// Returns whether the last word is the seal of the others. REQUIRES: there is a
+// word.
+bool IsSealed(absl::Span<const uint64_t> record, uint64_t place);
 
 class WordLog {
  public:

@@ -32,14 +32,10 @@ class ColumnarFooter {
   virtual uint64_t begin() const = 0;
   virtual uint64_t size() const = 0;
   using GroupAt = std::function<uint64_t(uint64_t)>;
-  // The replacement, size() bytes, if position p shows group `group_at(p)`.
-  // REQUIRES: group_at is a permutation of [0, count()). It may be called more
-  // than once for a position.
-  std::string Reordered(const GroupAt& group_at) const {
-    return ReorderedBytes(group_at, 0, size());
-  }
-  // The bytes [from, to) of it. Takes memory for these only. REQUIRES: from <=
-  // to <= size().
+  // The bytes [from, to) of the replacement, if position p shows group
+  // `group_at(p)`. Takes memory for these only. REQUIRES: from <= to <= size();
+  // group_at is a permutation of [0, count()). It may be called more than once
+  // for a position.
   virtual std::string ReorderedBytes(const GroupAt& group_at, uint64_t from,
                                      uint64_t to) const = 0;
 

@@ -2,7 +2,7 @@
 #include "core/sampler/search/candidates.h"
 
 #include "absl/container/flat_hash_set.h"
-#include "core/sampler/search/loader_epochs.h"
+#include "core/sampler/search/generator_seeds.h"
 
 namespace shufflefs {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
-#include "core/sampler/search/samplers.h"
 
 namespace shufflefs {
 namespace {
@@ -255,7 +255,9 @@ void Recogniser::BeginAttempt() {
 
 bool Recogniser::TryKnown() {
   const auto& known = options_.known_orders;
-  if (TryOrder({SamplerKind::kListed, 0, 0}, SequentialOrder(options_.n),
+  std::vector<uint32_t> sequential(options_.n);
+  std::iota(sequential.begin(), sequential.end(), 0);
+  if (TryOrder({SamplerKind::kListed, 0, 0}, std::move(sequential),
                known.size() + 1)) {
     return true;
   }

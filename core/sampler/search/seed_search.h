@@ -71,10 +71,9 @@ class SeedSearch {
                               SeedKernel kernel) const;
 
   // Returns whether this seed matches the query. `head` has room for
-  // opens_needed().
+  // OpensNeeded().
   bool Matches(uint32_t seed, RandpermHead& head) const;
 
-  uint32_t opens_needed() const { return needed_; }
   const SeedFilter& filter() const { return filter_; }
 
  private:

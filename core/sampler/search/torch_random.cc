@@ -66,12 +66,9 @@ void TorchGenerator::Discard(uint64_t outputs) {
   }
 }
 
-std::vector<uint32_t> TorchRandperm(uint32_t n, TorchGenerator& generator,
-                                    LargeRandperm large) {
-  if (n >= kLargeRandperm && large == LargeRandperm::kInsideOut) {
-    return InsideOut(n, generator);
-  }
-  return FromTheFront(n, generator);
+std::vector<uint32_t> TorchRandperm(uint32_t n, TorchGenerator& generator) {
+  return n >= kLargeRandperm ? InsideOut(n, generator)
+                             : FromTheFront(n, generator);
 }
 
 std::vector<uint32_t> TorchRandperm(uint32_t n, uint64_t seed) {

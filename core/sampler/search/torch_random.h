@@ -44,17 +44,12 @@ class TorchGenerator {
     return Temper(words_[used_++]);
   }
 
-  // Returns two outputs, the first in the high half.
+  // Returns two outputs, the first in the high half. RandomSampler draws the
+  // seed of an epoch this way, and DataLoader that of its workers
+  // (torch.empty((), dtype=torch.int64).random_() clears the top bit).
   uint64_t Random64() {
     const uint64_t high = Random();
     return high << 32 | Random();
-  }
-
-  // Returns torch.empty((), dtype=torch.int64).random_(). RandomSampler draws
-  // the seed of an epoch this way, and DataLoader that of its workers. Its low
-  // 32 bits are the second of two outputs.
-  int64_t RandomInt64() {
-    return static_cast<int64_t>(Random64() & 0x7FFFFFFFFFFFFFFF);
   }
 
   // Skips this many outputs.
@@ -76,20 +71,17 @@ class TorchGenerator {
   uint32_t used_ = mt19937::kWords;  // of words_
 };
 
-// What torch.randperm does if outputs mod n would be noticeably uneven. Either
-// it does the same as below. Or, since pull request 143682 of pytorch/pytorch
-// (2024), it uses another algorithm with 64-bit draws, which fixes no index
-// before the last draw. This takes too long for a unit test: torch 1.13 and
+// From here on outputs mod n would be noticeably uneven. Since pull request
+// 143682 of pytorch/pytorch (2024), torch.randperm then uses another algorithm
+// with 64-bit draws, which fixes no index before the last draw. Earlier versions
+// went on as below. This takes too long for a unit test: torch 1.13 and
 // 2.15 gave the same as this code at kLargeRandperm and one less
 // (torch_vectors.py --large). Below kLargeRandperm all versions agree.
-enum class LargeRandperm { kLikeSmall, kInsideOut };
 inline constexpr uint32_t kLargeRandperm = 0xFFFFFFFF / 20;
 
 // Returns torch.randperm(n, generator=generator). Takes n - 1 outputs, or 2 n
-// if `large` is kInsideOut and n >= kLargeRandperm.
-std::vector<uint32_t> TorchRandperm(
-    uint32_t n, TorchGenerator& generator,
-    LargeRandperm large = LargeRandperm::kInsideOut);
+// if n >= kLargeRandperm.
+std::vector<uint32_t> TorchRandperm(uint32_t n, TorchGenerator& generator);
 
 // The same by a generator that was just seeded.
 std::vector<uint32_t> TorchRandperm(uint32_t n, uint64_t seed);

@@ -123,10 +123,6 @@ absl::Status PackDir::Write(absl::string_view name, absl::string_view bytes,
   return SyncNames();
 }
 
-absl::StatusOr<UniqueFd> PackDir::OpenForWriting(absl::string_view name) {
-  return files_.OpenFile(name, O_WRONLY);
-}
-
 absl::Status PackDir::Limit(absl::string_view name, mode_t mode) {
   ASSIGN_OR_RETURN(const UniqueFd file, files_.OpenFile(name, O_RDONLY));
   struct stat st;

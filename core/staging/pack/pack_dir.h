@@ -77,8 +77,6 @@ class PackDir {
   // on the device under its name, or there is no such file.
   absl::Status Write(absl::string_view name, absl::string_view bytes,
                      mode_t mode);
-  // Opens a file to append to it.
-  absl::StatusOr<UniqueFd> OpenForWriting(absl::string_view name);
   // Takes the permissions outside `mode` from a file.
   absl::Status Limit(absl::string_view name, mode_t mode);
   // Writes the names to the device.

@@ -70,10 +70,6 @@ struct PackManifest {
   absl::string_view path(const File& file) const {
     return paths.c_str() + file.path_at;
   }
-  absl::Span<const uint64_t> checks_of(const File& file) const {
-    return absl::MakeSpan(checks).subspan(file.first_check,
-                                          PackChecksOf(file.length));
-  }
   uint64_t bytes() const;  // of all chunks
 };
 

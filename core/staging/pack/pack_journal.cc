@@ -1,126 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/staging/pack/pack_journal.h"
 
-#include <xxhash.h>
-
-#include <algorithm>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/files/word_log.h"
 
 namespace shufflefs {
 namespace {
 
-constexpr char kJournalMagic[8] = {'S', 'H', 'U', 'F', 'P', 'R', 'T', '\n'};
+// The header: these, the identity, a seal.
+constexpr uint64_t kJournalMagic = 0x0a54525046554853;  // "SHUFPRT\n"
 constexpr uint64_t kJournalVersion = 2;
+constexpr size_t kJournalHeaderWords = 8;
+// A record: the chunk, the number of its checksums, these, a seal.
+constexpr size_t kBesideChecks = 3;
 
-struct JournalHeader {
-  char magic[8];
-  uint64_t version;
-  uint64_t fingerprint;
-  uint64_t state;
-  uint64_t seed;
-  uint64_t chunk_size;
-  uint64_t composition;
-  uint64_t checksum;  // of the fields before it
-};
-static_assert(std::has_unique_object_representations_v<JournalHeader>);
-
-// Followed by `checks` words, then the checksum of the record. The checksum is
-// seeded with the record's place, so a record that was moved is not accepted.
-struct RecordHead {
-  uint64_t chunk;
-  uint64_t checks;
-};
-
-uint64_t SumOf(absl::string_view bytes, uint64_t at) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), at);
-}
-
-void AppendWord(uint64_t word, std::string& out) {
-  out.append(reinterpret_cast<const char*>(&word), sizeof word);
-}
-
-uint64_t WordAt(absl::string_view bytes, size_t at) {
-  uint64_t word;
-  std::memcpy(&word, bytes.data() + at, sizeof word);
-  return word;
-}
-
-// The size of the record at `at`, or 0 if there is no whole record.
-uint64_t RecordSize(absl::string_view bytes, uint64_t at) {
-  if (bytes.size() - at < sizeof(RecordHead) + sizeof(uint64_t)) return 0;
-  const uint64_t checks = WordAt(bytes, at + sizeof(uint64_t));
-  const uint64_t room =
-      (bytes.size() - at - sizeof(RecordHead)) / sizeof(uint64_t) - 1;
-  if (checks > room) return 0;
-  const uint64_t covered = sizeof(RecordHead) + checks * sizeof(uint64_t);
-  if (SumOf(bytes.substr(at, covered), at) != WordAt(bytes, at + covered)) {
+// The words of the record at the beginning of `rest`, which is at word number
+// `at`. 0 if there is no whole record.
+uint64_t RecordWords(absl::Span<const uint64_t> rest, uint64_t at) {
+  if (rest.size() < kBesideChecks || rest[1] > rest.size() - kBesideChecks ||
+      rest[0] > std::numeric_limits<uint32_t>::max()) {
     return 0;
   }
-  return covered + sizeof(uint64_t);
+  const uint64_t words = rest[1] + kBesideChecks;
+  return IsSealed(rest.first(words), at * 8) ? words : 0;
 }
 
 }  // namespace
 
-std::string SerializeJournalHeader(const PackIdentity& identity) {
-  JournalHeader header = {};
-  std::copy(std::begin(kJournalMagic), std::end(kJournalMagic), header.magic);
-  header.version = kJournalVersion;
-  header.fingerprint = identity.fingerprint;
-  header.state = identity.state;
-  header.seed = identity.seed;
-  header.chunk_size = identity.chunk_size;
-  header.composition = identity.composition;
-  header.checksum = XXH3_64bits(&header, offsetof(JournalHeader, checksum));
-  return std::string(reinterpret_cast<const char*>(&header), sizeof header);
+std::vector<uint64_t> JournalHeader(const PackIdentity& identity) {
+  return Sealed({kJournalMagic, kJournalVersion, identity.fingerprint,
+                 identity.state, identity.seed, identity.chunk_size,
+                 identity.composition},
+                0);
 }
 
-std::string SerializeJournalRecord(uint32_t chunk,
-                                   absl::Span<const uint64_t> checks,
-                                   uint64_t at) {
-  std::string record;
-  AppendWord(chunk, record);
-  AppendWord(checks.size(), record);
-  for (uint64_t check : checks) AppendWord(check, record);
-  AppendWord(SumOf(record, at), record);
-  return record;
+std::vector<uint64_t> JournalRecord(uint32_t chunk,
+                                    absl::Span<const uint64_t> checks,
+                                    uint64_t at) {
+  std::vector<uint64_t> record = {chunk, checks.size()};
+  record.insert(record.end(), checks.begin(), checks.end());
+  return Sealed(std::move(record), at * 8);
 }
 
 absl::StatusOr<PackJournal> ParseJournal(absl::string_view bytes) {
-  JournalHeader header;
-  if (bytes.size() < sizeof header ||
-      std::memcmp(bytes.data(), kJournalMagic, sizeof kJournalMagic) != 0) {
+  std::vector<uint64_t> words(bytes.size() / 8);
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * 8);
+  if (words.size() < kJournalHeaderWords || words[0] != kJournalMagic) {
     return absl::InvalidArgumentError("not the record of a pack");
   }
-  std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.version != kJournalVersion) {
+  if (words[1] != kJournalVersion) {
     return absl::InvalidArgumentError(
-        absl::StrCat("of version ", header.version, ", not ", kJournalVersion));
+        absl::StrCat("of version ", words[1], ", not ", kJournalVersion));
   }
-  if (XXH3_64bits(&header, offsetof(JournalHeader, checksum)) !=
-      header.checksum) {
+  const auto all = absl::MakeConstSpan(words);
+  if (!IsSealed(all.first(kJournalHeaderWords), 0)) {
     return absl::InvalidArgumentError("its header is damaged");
   }
   PackJournal journal;
-  journal.identity = {header.fingerprint, header.state, header.seed,
-                      header.chunk_size, header.composition};
-  journal.bytes = sizeof header;
-  while (const uint64_t size = RecordSize(bytes, journal.bytes)) {
-    const uint64_t chunk = WordAt(bytes, journal.bytes);
-    if (chunk > std::numeric_limits<uint32_t>::max()) break;
-    PackJournal::Finished finished;
-    finished.chunk = static_cast<uint32_t>(chunk);
-    finished.checks.resize(size / sizeof(uint64_t) - 3);
-    if (!finished.checks.empty()) {
-      std::memcpy(finished.checks.data(),
-                  bytes.data() + journal.bytes + sizeof(RecordHead),
-                  finished.checks.size() * sizeof(uint64_t));
-    }
-    journal.finished.push_back(std::move(finished));
-    journal.bytes += size;
+  journal.identity = {words[2], words[3], words[4], words[5], words[6]};
+  journal.words = kJournalHeaderWords;
+  while (const uint64_t size =
+             RecordWords(all.subspan(journal.words), journal.words)) {
+    const auto record = all.subspan(journal.words, size);
+    const auto checks = record.subspan(2, size - kBesideChecks);
+    journal.finished.push_back({static_cast<uint32_t>(record[0]),
+                                {checks.begin(), checks.end()}});
+    journal.words += size;
   }
   return journal;
 }

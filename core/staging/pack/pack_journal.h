@@ -3,14 +3,13 @@
 // finished, and the checksums of their files. With it the next run continues
 // wherever this run was interrupted.
 //
-// The file has a header that names the dataset and the composition, then one
-// record per chunk. Each record has its own checksum over its bytes and its
-// place. Bytes after the last whole record are unfinished and are ignored.
+// The file is a WordLog. Its header names the dataset and the composition. Then
+// there is one record per chunk, sealed with its place in bytes. Bytes after the
+// last whole record are unfinished and are ignored.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_JOURNAL_H_
 #define SHUFFLEFS_CORE_STAGING_PACK_PACK_JOURNAL_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -39,14 +38,14 @@ struct PackJournal {
   };
   PackIdentity identity;
   std::vector<Finished> finished;  // in the order of the records
-  uint64_t bytes = 0;              // of the file, up to the last whole record
+  uint64_t words = 0;              // of the file, up to the last whole record
 };
 
-std::string SerializeJournalHeader(const PackIdentity& identity);
-// `at`: number of bytes before this record in the file.
-std::string SerializeJournalRecord(uint32_t chunk,
-                                   absl::Span<const uint64_t> checks,
-                                   uint64_t at);
+std::vector<uint64_t> JournalHeader(const PackIdentity& identity);
+// `at`: number of words before this record in the file.
+std::vector<uint64_t> JournalRecord(uint32_t chunk,
+                                    absl::Span<const uint64_t> checks,
+                                    uint64_t at);
 
 // Errors: InvalidArgument if it is no journal or has another version, or if its
 // header is damaged.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/files/checked_file.h"
 #include "core/base/status.h"
 
 namespace shufflefs {
@@ -138,7 +139,7 @@ absl::StatusOr<PackState> TakeUpUnfinished(const PackDir& dir,
     done[finished.chunk] = CheckChunk(dir, layout, finished.chunk).ok();
   }
   PackState state;
-  state.journal_bytes = journal->bytes;
+  state.journal_words = journal->words;
   for (uint32_t chunk = 0; chunk < done.size(); ++chunk) {
     if (!done[chunk]) state.missing.push_back(chunk);
   }
@@ -165,10 +166,10 @@ absl::Status CheckThatItIsOne(const PackDir& dir,
 
 absl::StatusOr<PackState> Begin(PackDir& dir, mode_t mode,
                                 const PackLayout& layout) {
-  const std::string header = SerializeJournalHeader(IdentityOf(layout));
-  RETURN_IF_ERROR(dir.Write(kPackJournal, header, mode));
+  const std::vector<uint64_t> header = JournalHeader(IdentityOf(layout));
+  RETURN_IF_ERROR(dir.Write(kPackJournal, ColumnBytes(header), mode));
   PackState state;
-  state.journal_bytes = header.size();
+  state.journal_words = header.size();
   for (uint32_t chunk = 0; chunk < layout.manifest.chunks.size(); ++chunk) {
     state.missing.push_back(chunk);
   }

@@ -17,7 +17,7 @@ namespace shufflefs {
 struct PackState {
   bool complete = false;          // the pack is finished
   std::vector<uint32_t> missing;  // chunks to write, in their order
-  uint64_t journal_bytes = 0;  // of the journal, which exists unless complete
+  uint64_t journal_words = 0;  // of the journal, which exists unless complete
 };
 
 inline PackIdentity IdentityOf(const PackLayout& layout) {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "core/base/files/unique_fd.h"
+#include "core/base/files/word_log.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"
@@ -73,7 +74,7 @@ class PackRun {
   PackState state_;
   std::vector<uint64_t> addresses_;  // by file
   std::unique_ptr<char[]> memory_;
-  UniqueFd journal_;
+  std::unique_ptr<WordLog> journal_;
   UniqueFd open_;                 // the chunk that is partly written
   std::vector<uint32_t> filled_;  // chunks written but not yet recorded
   std::vector<UniqueFd> held_;    // the first of these
@@ -130,11 +131,8 @@ absl::Status PackRun::WriteMissing() {
       DeviceLayout device,
       DeviceAddresses(source_, catalogue_, layout_.entries, physical));
   addresses_ = std::move(device.addresses);
-  ASSIGN_OR_RETURN(journal_, dir_->OpenForWriting(kPackJournal));
-  if (ftruncate(journal_.get(), static_cast<off_t>(state_.journal_bytes)) !=
-      0) {
-    return ErrnoStatus(errno, dir_->PathOf(kPackJournal));
-  }
+  ASSIGN_OR_RETURN(journal_, WordLog::Open(dir_->PathOf(kPackJournal),
+                                           state_.journal_words));
   const uint64_t memory =
       std::min(std::max(options_.memory_bytes, kLeastPackMemory),
                std::max(layout_.manifest.bytes(), kLeastPackMemory));
@@ -260,24 +258,22 @@ absl::Status PackRun::Commit() {
 
 absl::Status PackRun::RecordFilled() {
   const PackManifest& manifest = layout_.manifest;
-  std::string records;
+  std::vector<uint64_t> records;
   for (uint32_t chunk : filled_) {
     const PackManifest::Chunk& place = manifest.chunks[chunk];
     const PackManifest::File& first = manifest.files[place.first_file];
     const PackManifest::File& last =
         manifest.files[place.first_file + place.file_count - 1];
     const uint64_t end = last.first_check + PackChecksOf(last.length);
-    records += SerializeJournalRecord(
+    const std::vector<uint64_t> record = JournalRecord(
         chunk,
         absl::MakeConstSpan(manifest.checks)
             .subspan(first.first_check, end - first.first_check),
-        state_.journal_bytes + records.size());
+        journal_->size() + records.size());
+    records.insert(records.end(), record.begin(), record.end());
   }
-  const std::string path = dir_->PathOf(kPackJournal);
-  RETURN_IF_ERROR(WriteAt(journal_.get(), records, state_.journal_bytes, path));
-  if (fdatasync(journal_.get()) != 0) return ErrnoStatus(errno, path);
-  state_.journal_bytes += records.size();
-  return absl::OkStatus();
+  RETURN_IF_ERROR(journal_->Append(records));
+  return journal_->Sync();
 }
 
 absl::Status PackRun::Finish() {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/files/mount_table.h"
 #include "core/base/status.h"
 
 namespace shufflefs {
@@ -36,13 +37,6 @@ std::string StartTime() {
   }
   if (at == std::string::npos) return "?";
   return line.substr(at + 1, line.find(' ', at + 1) - at - 1);
-}
-
-std::string BootId() {
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(in, id);
-  return id.empty() ? "?" : id;
 }
 
 std::string ReadText(int fd) {
@@ -80,7 +74,8 @@ Outcome TryOnce(int fd, const std::string& identity) {
 std::string ProcessIdentity() {
   char space[64] = {};
   if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = 0;
-  return absl::StrCat(BootId(), " ", space, " ", getpid(), " ", StartTime(),
+  const std::string boot = BootId();
+  return absl::StrCat(boot.empty() ? "?" : boot, " ", space, " ", getpid(), " ", StartTime(),
                       "\n");
 }
 

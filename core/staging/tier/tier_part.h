@@ -10,6 +10,9 @@
 //   footer     at the very end: describes the table, and has a checksum over
 //              both
 //
+// It is no checked file (core/base/files/checked_file.h): ranges are written as
+// they come, so what describes them is known only at the end.
+//
 // The parser treats a part as untrusted input: it may be cut off by a power
 // cut, damaged, or made by somebody else. Parsing checks every count, offset
 // and length; a part that passes is safe to use. The ranges' bytes are checked

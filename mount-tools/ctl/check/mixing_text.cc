@@ -133,8 +133,4 @@ Json MixingObject(const MixingReport& report) {
       {"reason", IsGraded(report) ? report.reason : GradeLine(report)}};
 }
 
-std::string MixingJson(const MixingReport& report) {
-  return MixingObject(report).dump();
-}
-
 }  // namespace shufflefs

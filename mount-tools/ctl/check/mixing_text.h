@@ -23,10 +23,9 @@ std::string EpochMemoryText(const EpochMemory& memory);
 // An array: for each distance in epochs, from 1 on, the figures, or null.
 nlohmann::ordered_json EpochMemoryArray(const EpochMemory& memory);
 
+// Each figure is {"value":…,"uniform":…,"error":…}, or null if it was not
+// measured.
 nlohmann::ordered_json MixingObject(const MixingReport& report);
-// The same as one line: one JSON object. Each figure is
-// {"value":…,"uniform":…,"error":…}, or null if it was not measured.
-std::string MixingJson(const MixingReport& report);
 
 }  // namespace shufflefs
 

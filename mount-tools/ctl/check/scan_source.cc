@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "core/base/files/mount_table.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "core/scan/scan.h"
-#include "mount-tools/config/mount_table.h"
 #include "mount-tools/config/paths.h"
 
 namespace shufflefs {

@@ -2,17 +2,18 @@
 #include "mount-tools/ctl/doctor/program_output.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
+#include "absl/types/optional.h"
 #include "core/base/files/unique_fd.h"
+#include "fs/fuse/run_apart.h"
 
 namespace shufflefs {
 namespace {
@@ -56,29 +57,18 @@ std::string ProgramOutput(const std::vector<std::string>& words,
   const pid_t child = StartWithOutput(words, write_end.get());
   if (child == 0) return "";
   write_end.reset();
-  std::string text;
-  bool whole = false;
-  std::array<char, 4096> buffer;
-  while (!whole) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-    pollfd ready{read_end.get(), POLLIN, 0};
-    const int found =
-        poll(&ready, 1, std::max(0, static_cast<int>(left.count())));
-    if (found == 0 || (found < 0 && errno != EINTR)) break;
-    if (found < 0) continue;
-    const ssize_t got = read(read_end.get(), buffer.data(), buffer.size());
-    if (got > 0) text.append(buffer.data(), static_cast<size_t>(got));
-    // Seldom, because it moves the rest.
-    if (text.size() >= 2 * kMostProgramOutput) KeepEnd(text);
-    whole = got == 0;
-    if (got < 0 && errno != EINTR) break;
-  }
-  if (!whole) kill(child, SIGKILL);
+  absl::optional<std::string> text =
+      HearAll(read_end.get(), until, [](std::string& told) {
+        // Seldom, because it moves the rest.
+        if (told.size() >= 2 * kMostProgramOutput) KeepEnd(told);
+        return true;
+      });
+  if (!text) kill(child, SIGKILL);
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  KeepEnd(text);
-  return whole ? text : "";
+  if (!text) return "";
+  KeepEnd(*text);
+  return *std::move(text);
 }
 
 }  // namespace shufflefs

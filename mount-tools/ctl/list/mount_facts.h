@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/types/optional.h"
+#include "core/base/files/mount_table.h"
 #include "fs/fuse/mount_point.h"
-#include "mount-tools/config/mount_table.h"
 
 namespace shufflefs {
 

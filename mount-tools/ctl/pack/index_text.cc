@@ -7,7 +7,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "core/config/value_text.h"
-#include "mount-tools/ctl/progress_line.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {
@@ -42,11 +41,6 @@ ContainerReport IndexReport::Sum() const {
                          report.untouched.end());
   }
   return sum;
-}
-
-std::string IndexProgressText(const IndexProgress& progress) {
-  return ProgressText("indexing",
-                      {progress.bytes, progress.total_bytes, progress.seconds});
 }
 
 std::string IndexText(const IndexReport& report) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of shufflectl index: progress and result. Pure functions.
+// The texts of shufflectl index: result. Pure functions.
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_INDEX_TEXT_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_PACK_INDEX_TEXT_H_
 
@@ -10,12 +10,6 @@
 #include "core/records/containers/container_set.h"
 
 namespace shufflefs {
-
-struct IndexProgress {
-  uint64_t bytes = 0;  // of finished containers
-  uint64_t total_bytes = 0;
-  double seconds = 0;  // since the first container
-};
 
 struct IndexReport {
   struct View {
@@ -36,8 +30,6 @@ struct IndexReport {
   ContainerReport Sum() const;
 };
 
-// One line without its end.
-std::string IndexProgressText(const IndexProgress& progress);
 std::string IndexText(const IndexReport& report);
 std::string IndexJson(const IndexReport& report);
 

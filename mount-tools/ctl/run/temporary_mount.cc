@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "core/base/files/mount_table.h"
 #include "core/base/status.h"
-#include "mount-tools/config/mount_table.h"
 #include "mount-tools/config/paths.h"
 #include "mount-tools/ctl/umount/end_mount.h"
 #include "mount-tools/ctl/run/shufflefs_program.h"

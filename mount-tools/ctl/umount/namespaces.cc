@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "mount-tools/config/mount_table.h"
+#include "core/base/files/mount_table.h"
 
 namespace shufflefs {
 namespace {

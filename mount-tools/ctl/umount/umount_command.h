@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "mount-tools/config/mount_table.h"
+#include "core/base/files/mount_table.h"
 #include "mount-tools/ctl/command.h"
 #include "mount-tools/ctl/mount_client.h"
 

@@ -44,6 +44,11 @@ class CatalogueFileTest : public ::testing::Test {
     return Slurp(FilePath());
   }
 
+  absl::StatusOr<Catalogue> Parsed(const std::string& bytes) {
+    std::ofstream(FilePath(), std::ios::binary) << bytes;
+    return LoadCatalogue(FilePath());
+  }
+
   TempTree tree_;
   TempTree state_;
 };
@@ -143,7 +148,7 @@ TEST_F(CatalogueFileTest, RefusesWhatIsNoCatalogue) {
 TEST_F(CatalogueFileTest, RefusesAnotherVersion) {
   std::string bytes = Saved();
   bytes[8] = 99;
-  absl::Status status = ParseCatalogue(bytes).status();
+  absl::Status status = Parsed(bytes).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("version 99"));
 }
@@ -151,14 +156,14 @@ TEST_F(CatalogueFileTest, RefusesAnotherVersion) {
 TEST_F(CatalogueFileTest, RefusesEveryTruncationAndEveryFlippedBit) {
   std::string bytes = Saved();
   for (size_t length = 0; length < bytes.size(); length += 7) {
-    EXPECT_FALSE(ParseCatalogue(bytes.substr(0, length)).ok()) << length;
+    EXPECT_FALSE(Parsed(bytes.substr(0, length)).ok()) << length;
   }
-  EXPECT_EQ(ParseCatalogue(bytes + "x").status().code(),
+  EXPECT_EQ(Parsed(bytes + "x").status().code(),
             absl::StatusCode::kDataLoss);
   for (size_t at = 0; at < bytes.size(); ++at) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
-    EXPECT_FALSE(ParseCatalogue(damaged).ok()) << at;
+    EXPECT_FALSE(Parsed(damaged).ok()) << at;
   }
 }
 
@@ -176,7 +181,7 @@ TEST_F(CatalogueFileTest, DamageUnderAFittingChecksumIsFoundOrHarmless) {
       damaged[at] = static_cast<char>(random());
     }
     Seal(damaged);
-    absl::StatusOr<Catalogue> loaded = ParseCatalogue(damaged);
+    absl::StatusOr<Catalogue> loaded = Parsed(damaged);
     if (!loaded.ok()) {
       EXPECT_EQ(loaded.status().code(), absl::StatusCode::kDataLoss);
       continue;

@@ -42,15 +42,6 @@ TEST(SplitsTest, WordsThatOnlyHoldOne) {
   }
 }
 
-TEST(SplitsTest, AnyComponentMakesAPathASplit) {
-  EXPECT_TRUE(IsSplitPath("val/cat/1.jpg"));
-  EXPECT_TRUE(IsSplitPath("images/test/1.jpg"));
-  EXPECT_TRUE(IsSplitPath("images/a-test.jpg"));
-  EXPECT_FALSE(IsSplitPath("train/cat/1.jpg"));
-  EXPECT_FALSE(IsSplitPath(""));
-  EXPECT_FALSE(IsSplitPath("latest/device/contest"));
-}
-
 TEST(SplitsTest, DirectoriesBelowASplitAreInIt) {
   testing_support::TempTree tree;
   tree.Files({"train/cat/1", "val/cat/1", "x/test/y/z/1", "x/testy/1"});

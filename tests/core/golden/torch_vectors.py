@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What real PyTorch draws, as the vectors that core/clairvoyant is held to.
+"""What real PyTorch draws, as the vectors that core/sampler/search is held to.
 
     python3 torch_vectors.py > torch_vectors.txt
     python3 torch_vectors.py --agrees-with torch_vectors.txt   # another torch
@@ -20,7 +20,7 @@ import io
 import itertools
 
 import torch
-from torch.utils.data import DataLoader, RandomSampler, random_split
+from torch.utils.data import DataLoader, RandomSampler
 from torch.utils.data.distributed import DistributedSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
@@ -78,14 +78,6 @@ def random_sampler():
     for n, samples in ((100, 100), (100, 30), (100, 250), (100, 200)):
         sampler = RandomSampler(range(n), num_samples=samples, generator=seeded(42))
         line("random_sampler", sampler, n=n, samples=samples, seed=42)
-
-
-def splits():
-    for n, lengths in ((10, (3, 7)), (1000, (800, 100, 100)), (1003, (0.7, 0.2, 0.1)),
-                       (50000, (45000, 5000))):
-        for at, part in enumerate(random_split(range(n), lengths, seeded(42))):
-            line("random_split", part.indices, n=n,
-                 lengths=",".join(map(str, lengths)), seed=42, part=at)
 
 
 class Recorder(torch.utils.data.Dataset):
@@ -161,8 +153,8 @@ def large():
 def vectors():
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
-        for part in (generators, permutations, distributed, random_sampler, splits,
-                     epochs, stateful, dealing):
+        for part in (generators, permutations, distributed, random_sampler, epochs,
+                     stateful, dealing):
             part()
     return text.getvalue()
 

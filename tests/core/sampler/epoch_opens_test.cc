@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/random/random.h"
-#include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/sampler/search/loader_epochs.h"
-#include "core/sampler/search/samplers.h"
 #include "core/sampler/search/seed_search.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/sampler/loader_simulation.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

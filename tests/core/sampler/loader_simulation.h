@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/random/random.h"
-#include "core/sampler/search/samplers.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

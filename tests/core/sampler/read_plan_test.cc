@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
 #include "tests/core/sampler/loader_simulation.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

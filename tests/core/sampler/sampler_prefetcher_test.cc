@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/sampler/search/samplers.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
 #include "tests/core/pool/test_memory.h"
 #include "tests/core/view/view_fixture.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

@@ -42,8 +42,8 @@ absl::Status Damaged(uint64_t at) {
 
 std::string Replaced(std::string footer, const ColumnarFooter& parsed,
                      const std::vector<uint64_t>& order) {
-  const std::string bytes =
-      parsed.Reordered([&](uint64_t at) { return order[at]; });
+  const std::string bytes = parsed.ReorderedBytes(
+      [&](uint64_t at) { return order[at]; }, 0, parsed.size());
   EXPECT_EQ(bytes.size(), parsed.size());
   for (uint64_t from = 0; from <= bytes.size(); from += 1 + bytes.size() / 7) {
     const uint64_t to = std::min<uint64_t>(from + 100, bytes.size());

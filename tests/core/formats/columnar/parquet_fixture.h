@@ -143,8 +143,8 @@ inline ParquetParsed ParseMetadata(const std::string& metadata) {
 // The footer with its row groups in that order.
 inline std::string Replaced(std::string footer, const ColumnarFooter& parsed,
                             const std::vector<uint64_t>& order) {
-  const std::string bytes =
-      parsed.Reordered([&](uint64_t at) { return order[at]; });
+  const std::string bytes = parsed.ReorderedBytes(
+      [&](uint64_t at) { return order[at]; }, 0, parsed.size());
   EXPECT_EQ(bytes.size(), parsed.size());
   return footer.replace(parsed.begin() - kParquetDataEnd, parsed.size(), bytes);
 }

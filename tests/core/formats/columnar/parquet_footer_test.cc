@@ -80,8 +80,8 @@ TEST(ParquetFooterTest, AnyPermutationIsTheFooterOfThePermutedGroups) {
       std::vector<uint64_t> order(count);
       const Permutation mixed(count, RandomKey(rng()));
       for (uint64_t k = 0; k < count; ++k) order[k] = mixed(k);
-      const std::string bytes =
-          (*parsed)->Reordered([&](uint64_t at) { return order[at]; });
+      const std::string bytes = (*parsed)->ReorderedBytes(
+          [&](uint64_t at) { return order[at]; }, 0, (*parsed)->size());
       ASSERT_EQ(bytes.size(), (*parsed)->size());
       for (int i = 0; i < 10; ++i) {
         const uint64_t from = rng() % (bytes.size() + 1);

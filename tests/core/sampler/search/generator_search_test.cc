@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/random/random.h"
-#include "core/sampler/search/loader_epochs.h"
 #include "gtest/gtest.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/random/random.h"
-#include "core/sampler/search/loader_epochs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

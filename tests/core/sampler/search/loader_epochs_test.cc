@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sampler/search/loader_epochs.h"
 
-#include "core/sampler/search/samplers.h"
+#include "core/sampler/search/generator_seeds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/sampler/search/torch_vectors.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

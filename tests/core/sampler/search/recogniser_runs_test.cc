@@ -8,12 +8,12 @@
 #include <cmath>
 #include <string>
 
-#include "core/sampler/search/loader_epochs.h"
 #include "core/sampler/search/recogniser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/sampler/loader_simulation.h"
 #include "tests/testing/effort.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

@@ -2,10 +2,10 @@
 #include "core/sampler/search/recogniser.h"
 
 #include "core/random/random.h"
-#include "core/sampler/search/loader_epochs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/sampler/loader_simulation.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

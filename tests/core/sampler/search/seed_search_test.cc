@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/random/random.h"
-#include "core/sampler/search/samplers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

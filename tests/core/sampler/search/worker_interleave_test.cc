@@ -5,10 +5,10 @@
 #include <iterator>
 
 #include "core/sampler/search/candidates.h"
-#include "core/sampler/search/loader_epochs.h"
-#include "core/sampler/search/samplers.h"
+#include "core/sampler/search/generator_seeds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/torch_loaders.h"
 
 namespace shufflefs {
 namespace {

@@ -54,9 +54,10 @@ TEST(PackFormat, WhatIsWrittenIsRead) {
   ASSERT_EQ(read->files.size(), 3u);
   EXPECT_EQ(read->path(read->files[0]), "a/b.jpg");
   EXPECT_EQ(read->path(read->files[2]), "a/deep/er/c\n\xff");
-  EXPECT_THAT(read->checks_of(read->files[0]), ElementsAre(11));
-  EXPECT_THAT(read->checks_of(read->files[1]), ElementsAre());
-  EXPECT_THAT(read->checks_of(read->files[2]), ElementsAre(22, 33));
+  EXPECT_THAT(read->checks, ElementsAre(11, 22, 33));
+  EXPECT_EQ(read->files[0].first_check, 0u);
+  EXPECT_EQ(read->files[1].first_check, 1u);
+  EXPECT_EQ(read->files[2].first_check, 1u);
 }
 
 TEST(PackFormat, APackOfNothingIsOne) {

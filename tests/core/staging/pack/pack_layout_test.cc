@@ -3,8 +3,14 @@
 // the record of a pack that is being written survives being cut off.
 #include "core/staging/pack/pack_layout.h"
 
-#include <numeric>
+#include <xxhash.h>
 
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/base/files/checked_file.h"
 #include "core/staging/pack/pack_journal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -135,19 +141,44 @@ TEST(PackLayout, TheCompositionEntersTheIdentity) {
 
 PackIdentity Identity() { return {1, 2, 3, 4}; }
 
+std::string BytesOf(const std::vector<uint64_t>& words) {
+  return std::string(ColumnBytes(words));
+}
+
+std::string Header() { return BytesOf(JournalHeader(Identity())); }
+
+// The record of a chunk behind so many bytes.
+std::string Record(uint32_t chunk, const std::vector<uint64_t>& checks,
+                   size_t at) {
+  return BytesOf(JournalRecord(chunk, checks, at / 8));
+}
+
 // Two chunks, recorded one after the other.
 std::string TwoRecords() {
-  std::string bytes = SerializeJournalHeader(Identity());
-  bytes += SerializeJournalRecord(5, {55, 56}, bytes.size());
-  bytes += SerializeJournalRecord(0, {}, bytes.size());
+  std::string bytes = Header();
+  bytes += Record(5, {55, 56}, bytes.size());
+  bytes += Record(0, {}, bytes.size());
   return bytes;
+}
+
+// A pack that another version began is continued.
+TEST(PackJournal, ItsBytesStay) {
+  const auto text = [](std::vector<uint64_t> words, uint64_t at) {
+    words.push_back(
+        XXH3_64bits_withSeed(words.data(), words.size() * 8, at));
+    return BytesOf(words);
+  };
+  uint64_t magic;
+  std::memcpy(&magic, "SHUFPRT\n", sizeof magic);
+  EXPECT_EQ(TwoRecords(), text({magic, 2, 1, 2, 3, 4, 0}, 0) +
+                              text({5, 2, 55, 56}, 64) + text({0, 0}, 104));
 }
 
 TEST(PackJournal, WhatIsRecordedIsRead) {
   const absl::StatusOr<PackJournal> journal = ParseJournal(TwoRecords());
   ASSERT_TRUE(journal.ok()) << journal.status();
   EXPECT_EQ(journal->identity, Identity());
-  EXPECT_EQ(journal->bytes, TwoRecords().size());
+  EXPECT_EQ(journal->words * 8, TwoRecords().size());
   ASSERT_EQ(journal->finished.size(), 2u);
   EXPECT_EQ(journal->finished[0].chunk, 5u);
   EXPECT_THAT(journal->finished[0].checks, ElementsAre(55, 56));
@@ -157,9 +188,9 @@ TEST(PackJournal, WhatIsRecordedIsRead) {
 
 TEST(PackJournal, WhatIsCutOffCountsUpToTheLastWholeRecord) {
   const std::string bytes = TwoRecords();
-  const size_t header = SerializeJournalHeader(Identity()).size();
+  const size_t header = Header().size();
   const size_t first =
-      header + SerializeJournalRecord(5, {55, 56}, header).size();
+      header + Record(5, {55, 56}, header).size();
   for (size_t size = 0; size < bytes.size(); ++size) {
     const absl::StatusOr<PackJournal> journal =
         ParseJournal(bytes.substr(0, size));
@@ -170,7 +201,7 @@ TEST(PackJournal, WhatIsCutOffCountsUpToTheLastWholeRecord) {
       continue;
     }
     EXPECT_EQ(journal->finished.size(), size >= first ? 1 : 0) << size;
-    EXPECT_EQ(journal->bytes, size >= first ? first : header) << size;
+    EXPECT_EQ(journal->words * 8, size >= first ? first : header) << size;
   }
 }
 
@@ -186,14 +217,14 @@ TEST(PackJournal, EveryChangedByteIsDetected) {
 
 // A record is not taken for a good one at another place.
 TEST(PackJournal, ARecordThatWasMovedIsNone) {
-  std::string bytes = SerializeJournalHeader(Identity());
-  bytes += SerializeJournalRecord(5, {55}, bytes.size() + 8);
+  std::string bytes = Header();
+  bytes += Record(5, {55}, bytes.size() + 8);
   EXPECT_EQ(ParseJournal(bytes)->finished.size(), 0u);
 }
 
 TEST(PackJournal, AHugeCountAllocatesNothing) {
   std::string bytes = TwoRecords();
-  const size_t count_at = SerializeJournalHeader(Identity()).size() + 8;
+  const size_t count_at = Header().size() + 8;
   for (const uint64_t value : {~uint64_t{0}, uint64_t{1} << 61, uint64_t{9}}) {
     std::memcpy(bytes.data() + count_at, &value, sizeof value);
     EXPECT_EQ(ParseJournal(bytes)->finished.size(), 0u);

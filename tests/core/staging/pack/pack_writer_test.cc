@@ -51,10 +51,10 @@ void ExpectPackOf(const PackedTree& packed) {
       ASSERT_EQ(path, packed.catalogue->path(packed.composition.chunks[c][i]));
       const std::string content = bytes.substr(file.offset, file.length);
       ASSERT_EQ(content, Slurp(packed.tree.At(path))) << path;
-      const absl::Span<const uint64_t> checks = manifest->checks_of(file);
-      for (size_t k = 0; k < checks.size(); ++k) {
-        ASSERT_EQ(checks[k], PackCheck(absl::string_view(content).substr(
-                                 k * kPackCheckBytes, kPackCheckBytes)));
+      for (size_t k = 0; k < PackChecksOf(file.length); ++k) {
+        ASSERT_EQ(manifest->checks.at(file.first_check + k),
+                  PackCheck(absl::string_view(content).substr(
+                      k * kPackCheckBytes, kPackCheckBytes)));
       }
     }
   }

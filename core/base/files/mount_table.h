@@ -2,8 +2,8 @@
 // The kernel's table of mounts, and the mount that contains a path. Asks no
 // daemon about a mount point itself, so a dead mount does no harm. A path below
 // one is looked up, which may wait for the daemon.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_TABLE_H_
-#define SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_TABLE_H_
+#ifndef SHUFFLEFS_CORE_BASE_FILES_MOUNT_TABLE_H_
+#define SHUFFLEFS_CORE_BASE_FILES_MOUNT_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -17,7 +17,9 @@ namespace shufflefs {
 struct MountEntry {
   int id = 0;
   int parent_id = 0;
+  std::string device;      // MAJOR:MINOR
   std::string mountpoint;  // absolute, as the caller's root sees it
+  std::string flags;       // of the mount: "rw,nosuid,…"
   std::string type;        // "fuse.shufflefs", "ext4", …
   std::string source;
   std::string options;  // of the file system: "lowerdir=/a:/b,…"
@@ -45,6 +47,10 @@ absl::optional<int> MountIdIn(const std::string& fdinfo);
 // Returns whether `path` is `directory` or is below it, by their names.
 bool LiesBelow(absl::string_view path, absl::string_view directory);
 
+// What no other boot of any machine has: the numbers of mounts and devices begin
+// anew at each. "" if the kernel does not tell.
+std::string BootId();
+
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_CONFIG_MOUNT_TABLE_H_
+#endif  // SHUFFLEFS_CORE_BASE_FILES_MOUNT_TABLE_H_

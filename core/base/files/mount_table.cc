@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/config/mount_table.h"
+#include "core/base/files/mount_table.h"
 
 #include <fcntl.h>
 
@@ -54,7 +54,9 @@ absl::optional<MountEntry> ParseMountLine(absl::string_view line) {
       !absl::SimpleAtoi(fields[1], &entry.parent_id)) {
     return absl::nullopt;
   }
+  entry.device = std::string(fields[2]);
   entry.mountpoint = Unescape(fields[4]);
+  entry.flags = std::string(fields[5]);
   entry.type = Unescape(dash[1]);
   entry.source = Unescape(dash[2]);
   if (fields.end() - dash > 3) entry.options = Unescape(dash[3]);
@@ -123,6 +125,12 @@ absl::optional<MountEntry> MountAt(const std::string& path,
   }
   if (nearest == nullptr) return absl::nullopt;
   return *nearest;
+}
+
+std::string BootId() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return id;
 }
 
 }  // namespace shufflefs

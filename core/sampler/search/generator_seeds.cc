@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/sampler/search/loader_epochs.h"
+#include "core/sampler/search/generator_seeds.h"
 
-#include "core/sampler/search/samplers.h"
+#include "core/sampler/search/torch_random.h"
 
 namespace shufflefs {
 
@@ -23,42 +23,6 @@ const std::vector<uint64_t>& KnownGeneratorSeeds() {
       // process is seeded with random bits.
       67280421310721};
   return seeds;
-}
-
-LoaderEpochs::LoaderEpochs(const Options& options)
-    : options_(options), generator_(options.seed) {
-  generator_.Discard(options.outputs_before);
-  if (options.stateful && !options.own_generator) {
-    generator_ = TorchGenerator(generator_.Random64());
-  }
-}
-
-void LoaderEpochs::DrawWorkerSeed() {
-  if (!begun_ || !options_.persistent_workers) generator_.Random64();
-  begun_ = true;
-}
-
-std::vector<uint32_t> LoaderEpochs::NextOrder(uint32_t n) {
-  if (options_.stateful) return NextStatefulOrder(n);
-  if (!options_.own_generator) return TorchRandperm(n, NextSeed());
-  DrawWorkerSeed();
-  return RandomSamplerOrder(n, n, generator_);
-}
-
-std::vector<uint32_t> LoaderEpochs::NextStatefulOrder(uint32_t n) {
-  const bool is_reset = begun_ && options_.persistent_workers;
-  begun_ = true;
-  std::vector<uint32_t> order = TorchRandperm(n, generator_);
-  if (is_reset) return order;
-  // If the loader was given no generator, the default generator draws the seed
-  // of the workers.
-  if (options_.own_generator) generator_.Random64();
-  return options_.workers ? TorchRandperm(n, generator_) : order;
-}
-
-uint32_t LoaderEpochs::NextSeed() {
-  DrawWorkerSeed();
-  return static_cast<uint32_t>(generator_.Random64());
 }
 
 std::vector<uint32_t> EarlyEpochSeeds(uint64_t generator_seed,

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/config/mount_table.h"
+#include "core/base/files/mount_table.h"
 
 #include <string>
 #include <vector>
 
-#include "fs/fuse/mount_point.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/mount-tools/temp_dir.h"
+#include "tests/core/base/temp_tree.h"
 
 namespace shufflefs {
 namespace {
@@ -27,7 +26,9 @@ TEST(MountTable, ReadsTheFormOfTheKernel) {
   ASSERT_EQ(mounts.size(), 4u);
   EXPECT_EQ(mounts[0].id, 25);
   EXPECT_EQ(mounts[0].parent_id, 1);
+  EXPECT_EQ(mounts[0].device, "254:1");
   EXPECT_EQ(mounts[0].mountpoint, "/");
+  EXPECT_EQ(mounts[0].flags, "rw,relatime");
   EXPECT_EQ(mounts[0].type, "ext4");
   EXPECT_FALSE(mounts[0].is_shufflefs());
   EXPECT_EQ(mounts[2].mountpoint, "/mnt/a b\\c\t\n");
@@ -49,8 +50,8 @@ TEST(MountTable, KnowsTheMountOfARealPath) {
   EXPECT_EQ(proc->type, "proc");
   EXPECT_EQ(proc->mountpoint, "/proc");
   // A link leads to the mount that it points into, not the one it lies in.
-  const TempDir dir;
-  const std::string link = dir.path() + "/link";
+  const testing_support::TempTree dir;
+  const std::string link = dir.At("link");
   std::filesystem::create_symlink("/proc/sys", link);
   const absl::optional<MountEntry> linked = MountAt(link, *mounts);
   ASSERT_TRUE(linked.has_value());
@@ -67,12 +68,6 @@ TEST(MountTable, APathThatIsNotThereLiesByItsName) {
   EXPECT_EQ(MountAt("/no/such", mounts)->source, "over-it");
   EXPECT_EQ(MountAt("/no/suchlike", mounts)->mountpoint, "/");
   EXPECT_FALSE(MountAt("/no/such", {}).has_value());
-}
-
-TEST(MountTable, AnOrdinaryDirectoryIsNotDead) {
-  const TempDir dir;
-  EXPECT_EQ(AskMount(dir.path(), kPatience), MountState::kAnswers);
-  EXPECT_NE(AskMount(dir.path() + "/absent", kPatience), MountState::kDead);
 }
 
 }  // namespace
