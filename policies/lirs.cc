@@ -2,7 +2,10 @@
 #include "policies/lirs.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "policies/auto/suitability.h"
 #include "policies/page_order.h"
 
@@ -48,6 +51,50 @@ PageOrderKeys KeysOf(const Stratum& stratum, Seed seed, Epoch epoch) {
           .rotation = key(Purpose::kRotation)};
 }
 
+absl::optional<Suitability> LirsSuits(const DatasetFacts& facts) {
+  return SuitsRecords(
+      facts, "lirs", facts.device == DeviceKind::kFlash,
+      "a full shuffle of the records of each file, by a random read each");
+}
+
+PolicyAdvice LirsAdvises(const DatasetFacts& facts, bool is_faster) {
+  PolicyAdvice advice{.rank = 30,
+                      .moves_names = "-o policy=lirs,substitute=directory"};
+  if (is_faster || facts.device == DeviceKind::kMemory || FitsInMemory(facts)) {
+    return advice;
+  }
+  advice.clause = IsSlow(facts.device)
+                      ? "readers in name order gain by "
+                        "-o policy=lirs,lirs.unit=page,layout=ranked"
+                      : "-o policy=lirs,layout=ranked gives readers in name "
+                        "order a full shuffle";
+  return advice;
+}
+
+std::vector<PolicySuggestion> LirsSuggests(const DatasetFacts& facts) {
+  if (IsMostlyContainers(facts)) {
+    return {
+        {.options = "policy=lirs",
+         .when = "for a full shuffle of the records inside each container"}};
+  }
+  const std::string lirs = !FitsInMemory(facts) && IsSlow(facts.device)
+                               ? "policy=lirs,lirs.unit=page"
+                               : "policy=lirs";
+  std::vector<PolicySuggestion> suggestions = {
+      {.options = absl::StrCat(lirs, ",layout=ranked"),
+       .when =
+           "for readers that take names in sorted order and do not shuffle"}};
+  if (facts.names_may_move) {
+    suggestions.push_back(
+        {.options = lirs,
+         .when = facts.has_validation_split
+                     ? "for readers that take the label from the directory"
+                     : "the same, if the job does not split by name: there is "
+                       "no validation split beside these classes"});
+  }
+  return suggestions;
+}
+
 }  // namespace
 
 constinit const PolicyEntry kLirsEntry = {
@@ -58,8 +105,11 @@ constinit const PolicyEntry kLirsEntry = {
                const StagedView*) -> std::unique_ptr<const Policy> {
       return std::make_unique<LirsPolicy>(LirsOptions::Of(options));
     },
-    .suits =
-        [](const DatasetFacts& facts) { return SuitsRecords(facts, "lirs"); },
+    .advice = {.suits = LirsSuits,
+               .advises = LirsAdvises,
+               .suggests = LirsSuggests,
+               .rows_rank = [](const DatasetFacts&) { return 1; },
+               .benched = {.containers = true, .classes = true}},
 };
 
 LirsOptions LirsOptions::Of(const PolicyOptions& options) {

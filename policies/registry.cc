@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policies/registry.h"
 
+#include "absl/strings/str_cat.h"
 #include "policies/auto/auto_choice.h"
 #include "policies/brand/brand.h"
 #include "policies/clairvoyant.h"
@@ -37,6 +38,15 @@ PolicySet AllPolicies() { return {Policies(), ChooseAuto}; }
 std::vector<absl::string_view> PolicyNames() {
   std::vector<absl::string_view> names;
   for (const PolicyEntry* entry : Policies()) names.push_back(entry->name);
+  return names;
+}
+
+std::string FeedbackPolicies() {
+  std::string names;
+  for (const PolicyEntry* entry : Policies()) {
+    if (!entry->takes_feedback) continue;
+    absl::StrAppend(&names, names.empty() ? "" : " or ", entry->name);
+  }
   return names;
 }
 

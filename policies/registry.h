@@ -5,6 +5,7 @@
 #define SHUFFLEFS_POLICIES_REGISTRY_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,6 +32,8 @@ PolicySet AllPolicies();
 
 [[nodiscard]] absl::Status CheckPolicyOptions(const PolicyOptions& options);
 std::vector<absl::string_view> PolicyNames();
+// Those that use what the job reports: "met". "" if there is none.
+std::string FeedbackPolicies();
 // Empty if there is no such policy.
 absl::string_view PolicyHelp(absl::string_view name);
 

@@ -24,12 +24,12 @@ namespace shufflefs {
 // One key: all that help, man pages, parsers and the resume hash need.
 struct PolicyOption {
   enum class Kind {
-    kWord,     // one of `words`
-    kText,     // any non-empty text
-    kPath,     // absolute
-    kNumber,   // min to max
-    kBytes,    // like kNumber, written as a size
-    kNumbers,  // a list of at most `max` whole numbers
+    kWord,      // one of `words`
+    kText,      // any non-empty text
+    kPath,      // absolute
+    kNumber,    // min to max
+    kBytes,     // like kNumber, written as a size
+    kNumbers,   // a list of at most `max` whole numbers
     kFraction,  // 0 to 1, as text; 0 if it is not set
   };
   // Value of `place` for a key that was added after places were fixed.
@@ -52,6 +52,9 @@ struct PolicyOption {
   absl::string_view unset = {};
   bool run_time = true;      // may change while the view is mounted
   bool whole_mount = false;  // one value for all views
+  bool common = false;       // most mounts with the policy need it
+  // Its name in earlier versions, which goes on working for a release.
+  absl::string_view formerly = {};
   // Names show other samples with another value. So an epoch is resumed only
   // with the value with which it began.
   bool binds = false;

@@ -53,9 +53,9 @@ std::string HeldBack(const FactsInput& input) {
   if (input.config->layout == Layout::kRanked) return "layout = ranked";
   if (input.open == OpenMode::kUnseen) return "open = unseen";
   for (const PolicyEntry* entry : input.policies) {
-    if (entry->held_back == nullptr) continue;
-    std::string key =
-        entry->held_back(input.config->policy_options, input.device->device);
+    if (entry->advice.held_back == nullptr) continue;
+    std::string key = entry->advice.held_back(input.config->policy_options,
+                                              input.device->device);
     if (!key.empty()) return key;
   }
   if (HasSeveralNodes(*input.config)) {

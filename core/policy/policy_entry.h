@@ -16,11 +16,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "core/base/device.h"
 #include "core/config/policy_options.h"
 #include "core/policy/policy.h"
+#include "core/policy/policy_advice.h"
+#include "core/policy/policy_model.h"
 
 namespace shufflefs {
 
@@ -39,12 +39,6 @@ struct StagedView {
   uint64_t record_bytes = 0;
 };
 
-// How well a policy suits a dataset, for `auto`.
-struct Suitability {
-  int rank = 0;     // auto takes the policy with the highest rank
-  std::string why;  // what to expect from it: one or more clauses
-};
-
 struct PolicyEntry {
   absl::string_view name;
   absl::string_view help;  // one line, no full stop
@@ -57,19 +51,18 @@ struct PolicyEntry {
   // Its views share the performance tier. Other policies are made without a
   // StagedView.
   bool shares_tier = false;
+  // It uses what the job reports, such as its loss.
+  bool takes_feedback = false;
   // Makes the policy. The options are already checked. `view` may be null:
   // nothing is mounted.
   std::unique_ptr<const Policy> (*make)(const PolicyOptions& options,
                                         const StagedView* view) = nullptr;
-  // Empty if it does not suit. Null: auto never takes it.
-  absl::optional<Suitability> (*suits)(const DatasetFacts& facts) = nullptr;
-  // The key that speaks against it on such a device. "" or null: none.
-  std::string (*held_back)(const PolicyOptions& options,
-                           DeviceKind device) = nullptr;
-  // The clients that it suits, for the report of a check.
-  absl::string_view use = "for clients that read containers from start to end";
+  // What it says of a dataset.
+  PolicyAdviser advice = {};
   // Why its order cannot be simulated. "": it can.
   absl::string_view not_simulated = {};
+  // What else can be simulated of it.
+  PolicyModel model = {};
 };
 
 // In the order of help texts. `auto` is not in it.

@@ -270,8 +270,10 @@ absl::Status ControlFiles::WriteControl(const std::vector<View*>& views,
   if (tells && absl::c_none_of(views, [](const View* view) {
         return view->takes_feedback();
       })) {
-    return absl::InvalidArgumentError(
-        "feedback: no policy that runs here uses it; policy = \"met\" would");
+    const std::string& would = parts_.text.feedback_policies;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "feedback: no policy that runs here uses it",
+        would.empty() ? "" : absl::StrCat("; policy = \"", would, "\" would")));
   }
   // Prepares all before it installs any: all or nothing, also over the views.
   std::vector<View::Prepared> prepared;

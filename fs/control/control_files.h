@@ -48,6 +48,8 @@ struct ControlText {
   // What the last text that was parsed asked of the mount takes effect: each
   // view has installed its own. One call at a time. May be empty.
   std::function<void()> installed;
+  // The policies that use feedback, for the refusal if none of them runs.
+  std::string feedback_policies;
 };
 
 // The configuration that a view runs, and the one that it is to run from the

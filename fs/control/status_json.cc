@@ -201,10 +201,11 @@ void AddMiniEpoch(const absl::optional<MiniEpochStatus>& mini,
   json["roofline"] = Roofline(*mini, tier, json);
 }
 
-// What was detected about jobs that draw samples in their own order.
-void AddClairvoyant(const SamplerPrefetcherStatus& prefetcher,
-                    nlohmann::ordered_json& json) {
-  nlohmann::ordered_json& out = json["clairvoyant"];
+// What was detected about jobs that draw samples in their own order, under the
+// name of the policy that prefetches.
+void AddPrefetch(const SamplerPrefetcherStatus& prefetcher,
+                 absl::string_view policy, nlohmann::ordered_json& json) {
+  nlohmann::ordered_json& out = json[std::string(policy)];
   out["jobs"] = nlohmann::ordered_json::array();
   for (const SamplerPrefetcherStatus::Job& each : prefetcher.jobs) {
     const FollowedJobStatus& job = each.job;
@@ -292,7 +293,7 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
       AddRecords(setup->records, setup->config, json);
   if (setup->prefetcher != nullptr) {
     const SamplerPrefetcherStatus prefetcher = setup->prefetcher->prefetcher();
-    AddClairvoyant(prefetcher, json);
+    AddPrefetch(prefetcher, setup->policy->name(), json);
     warnings.insert(warnings.end(), prefetcher.warnings.begin(),
                     prefetcher.warnings.end());
   }

@@ -302,14 +302,6 @@ const Table* MakeTable() {
   return table;
 }
 
-// Names of keys in earlier versions, which go on working for a release.
-struct Renamed {
-  absl::string_view was;
-  absl::string_view is;
-};
-constexpr Renamed kRenamed[] = {{"brand.chunk", "brand.chunk_files"},
-                                {"brand.chunks", "brand.chunk_layout"}};
-
 void NoteOldName(absl::string_view key, const Option& option,
                  MountConfig& mount) {
   if (key == option.key) return;
@@ -371,13 +363,14 @@ absl::Span<const Option> Options() {
 }
 
 const Option* FindOption(absl::string_view key) {
-  for (const Renamed& name : kRenamed) {
-    if (name.was == key) key = name.is;
-  }
+  const Option* renamed = nullptr;
   for (const Option& option : Options()) {
     if (option.key == key) return &option;
+    const bool is_old = option.of_policy != nullptr && !key.empty() &&
+                        option.of_policy->formerly == key;
+    if (is_old) renamed = &option;
   }
-  return nullptr;
+  return renamed;
 }
 
 absl::Status NoSuchKey(absl::string_view key) {
@@ -447,7 +440,8 @@ absl::Status ValidateMount(const MountConfig& mount) {
   }
   absl::flat_hash_map<std::string, absl::string_view> paths;  // by name
   for (const ViewConfig& view : mount.views) {
-    const auto [known, fresh] = paths.try_emplace(ViewName(view.path), view.path);
+    const auto [known, fresh] =
+        paths.try_emplace(ViewName(view.path), view.path);
     if (!fresh && known->second == view.path) {
       return absl::InvalidArgumentError(
           absl::StrCat("two views have the path \"", view.path,

@@ -181,9 +181,7 @@ class PolicyCommand : public ControlCommand {
 class FeedbackCommand : public ControlCommand {
  public:
   absl::string_view name() const override { return "feedback"; }
-  absl::string_view help() const override {
-    return "report the job's loss, so that met can adapt";
-  }
+  absl::string_view help() const override { return help_; }
 
  private:
   WordsHelp words_help() const override {
@@ -197,6 +195,9 @@ class FeedbackCommand : public ControlCommand {
     RETURN_IF_ERROR(RefuseSettings(words));
     return FeedbackControlText(words.value);
   }
+
+  const std::string help_ = absl::StrCat("report the job's loss, so that ",
+                                         FeedbackPolicies(), " can adapt");
 };
 
 }  // namespace

@@ -73,6 +73,13 @@ inline std::vector<std::string> Texts(const Json& object, const char* key) {
   return texts;
 }
 
+// What the policy of a view says of its prefetching, under its own name. Null
+// if it does not prefetch.
+inline const Json* PrefetchOf(const Json& view) {
+  const auto it = view.find(TextOf(view, "policy"));
+  return it != view.end() && it->is_object() ? &*it : nullptr;
+}
+
 }  // namespace shufflefs::status_fields
 
 #endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_STATUS_FIELDS_H_

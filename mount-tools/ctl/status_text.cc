@@ -12,9 +12,10 @@
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
-#include "mount-tools/ctl/check/clairvoyant_text.h"
+#include "mount-tools/ctl/check/prefetch_text.h"
 #include "mount-tools/ctl/peers/peers_text.h"
 #include "mount-tools/ctl/status_fields.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -127,13 +128,20 @@ std::string Roofline(const Json& view) {
   return is_any_known ? text : "";
 }
 
+// The policy of the view with its default keys. Null if this program does not
+// know it.
+std::unique_ptr<const Policy> PolicyOf(const Json& view) {
+  const PolicyEntry* const entry =
+      FindPolicy(Policies(), TextOf(view, "policy"));
+  return entry == nullptr ? nullptr : entry->make(PolicyOptions(), nullptr);
+}
+
 // The containers whose records are shuffled. "" if there are none.
 std::string ShuffledRecords(const Json& view) {
   const auto records = view.find("records");
-  const std::string policy = TextOf(view, "policy");
-  const bool in_order =
-      policy == "native" || policy == "clairvoyant" || policy == "static";
-  if (records == view.end() || !records->is_object() || in_order) return "";
+  if (records == view.end() || !records->is_object()) return "";
+  const std::unique_ptr<const Policy> policy = PolicyOf(view);
+  if (policy != nullptr && !policy->shuffles_records()) return "";
   const auto containers = Count(*records, "containers");
   if (!containers || *containers == 0) return "";
   return absl::StrCat("records of ",
@@ -146,8 +154,10 @@ std::string Substitution(const Json& view) {
   const std::string records = ShuffledRecords(view);
   if (!records.empty() && TextOf(view, "substitute") == "never") return records;
   const std::string substitute = TextOf(view, "substitute");
-  const std::string policy = TextOf(view, "policy");
-  if (substitute == "never" || policy == "native" || policy == "clairvoyant") {
+  const std::unique_ptr<const Policy> policy = PolicyOf(view);
+  const bool is_source =
+      policy != nullptr && policy->consumption() == Consumption::kSource;
+  if (substitute == "never" || is_source) {
     return "every name shows its own file";
   }
   if (substitute == "tree") return "names move in the whole view";
@@ -205,7 +215,7 @@ std::string ViewText(const Json& view,
     if (value.empty()) continue;
     absl::StrAppend(&text, "  ", title, ": ", value, "\n");
   }
-  for (const std::string& line : ClairvoyantLines(view)) {
+  for (const std::string& line : PrefetchLines(view)) {
     absl::StrAppend(&text, "  reads ahead: ", line, "\n");
   }
   for (const std::string& warning : warnings) {

@@ -172,6 +172,7 @@ ControlFiles::Parts Mount::ControlParts() {
     return request;
   };
   parts.text.installed = [this] { TakeLogLevel(); };
+  parts.text.feedback_policies = FeedbackPolicies();
   parts.text.render = [this](const MountConfig& mount,
                              const std::vector<ViewConfig>& views) {
     MountConfig now = mount;

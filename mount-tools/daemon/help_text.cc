@@ -45,13 +45,14 @@ constexpr absl::string_view kSeeAlso =
 
 // The keys that most mounts need.
 constexpr absl::string_view kCommonKeys[] = {
-    "policy",    "seed",          "memory",       "state",     "substitute",
-    "layout",    "epoch.advance", "epoch.length", "record.as", "record.bytes",
-    "tier.path", "met.epochs",    "control.gid"};
+    "policy",     "seed",         "memory",        "state",
+    "substitute", "layout",       "epoch.advance", "epoch.length",
+    "record.as",  "record.bytes", "tier.path",     "control.gid"};
 
-bool IsCommon(absl::string_view key) {
-  return std::find(std::begin(kCommonKeys), std::end(kCommonKeys), key) !=
-         std::end(kCommonKeys);
+bool IsCommon(const Option& option) {
+  if (option.of_policy != nullptr) return option.of_policy->common;
+  return std::find(std::begin(kCommonKeys), std::end(kCommonKeys),
+                   option.key) != std::end(kCommonKeys);
 }
 
 // Appends words to `text`, whose last line has `column` columns.
@@ -113,7 +114,7 @@ std::string ShortHelp() {
   std::string text(kUsage);
   text += "\nkeys that most mounts need:\n";
   for (const Option& option : Options()) {
-    if (IsCommon(option.key)) text += KeyItem(option);
+    if (IsCommon(option)) text += KeyItem(option);
   }
   return absl::StrCat(text, PoliciesHelp(), kSeeAlso);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `policy = auto`: asks each policy's entry how well it suits what was found
-// and measured (policies/auto/suitability.h), takes the best, and gives the
-// reason in one line. The rules, in this order:
+// and measured (core/policy/policy_advice.h), takes the best, and gives the
+// reason in one line. What the entries of this program say, in this order:
 // * `brand` if it is safe and pays. This needs proven class folders with a
 //   separate validation split beside them (without one a client may split by
 //   name), larger than memory, on a source that seeks or has a high latency.

@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "policies/brand/brand.h"
-#include "policies/reimu.h"
 
 namespace shufflefs {
 namespace {
 
 constexpr double kMeasuredAtOnce = 8;  // DeviceSpeed::parallel_gain
-// Reads in flight of brand, or of prefetching.
+// Reads in flight of chunks, or of prefetching.
 constexpr double kQueue = 32;
 constexpr double kLargestChunk = 8 << 20;  // bytes, PhysicalChunkOptions
 constexpr double kPage = 4096;             // a file in memory takes whole pages
@@ -23,7 +22,6 @@ class Model {
  public:
   explicit Model(const DatasetFacts& facts)
       : facts_(facts),
-        pool_(BrandOptions::Of(facts.options).pool),
         seeks_(facts.device == DeviceKind::kSeekBound),
         random_(facts.speed.random_us / 1e6),
         transfer_(static_cast<double>(facts.file_bytes) /
@@ -38,9 +36,9 @@ class Model {
   double Ahead() const { return std::max(Raw(kQueue), kServed) / kOfTheModel; }
 
   // Seconds per file in chunks.
-  double Brand(double readers) const {
+  double Chunks(const PoolFacet& pool, double readers) const {
     const double alone = 1 - InMemory();
-    const double device = InMemory() * Chunked() + alone * Raw(readers);
+    const double device = InMemory() * Chunked(pool) + alone * Raw(readers);
     return std::max(device, kServed) / kOfTheModel;
   }
 
@@ -65,72 +63,86 @@ class Model {
   // Chunks come at random, so the numbers are Poisson-distributed.
   double InMemory() const { return 1 - std::exp(-OfEachClass()); }
 
-  double Chunked() const {
+  double Chunked(const PoolFacet& pool) const {
     if (!seeks_) return Raw(kQueue);
     const double file = std::max<double>(1, facts_.file_bytes);
-    double files = std::min<double>(pool_.chunk_files, kLargestChunk / file);
-    if (pool_.packed.empty()) files = std::min(files, OfEachClass());
+    double files = std::min<double>(pool.chunk_files, kLargestChunk / file);
+    if (pool.packed.empty()) files = std::min(files, OfEachClass());
     return random_ / std::max(files, 1.0) + transfer_;
   }
 
   const DatasetFacts& facts_;
-  const PoolFacet pool_;
   const bool seeks_;
   const double random_;    // seconds
   const double transfer_;  // seconds
 };
 
-}  // namespace
-
-absl::optional<GainEstimate> EstimateGain(const DatasetFacts& facts,
-                                          int readers) {
+// Returns whether the model holds.
+bool IsMeasured(const DatasetFacts& facts) {
   const bool slow = facts.device == DeviceKind::kSeekBound ||
                     facts.device == DeviceKind::kLatencyBound;
-  if (!slow || facts.speed.random_us <= 0 ||
-      facts.speed.bytes_per_second <= 0 || facts.file_bytes == 0) {
+  return slow && facts.speed.random_us > 0 &&
+         facts.speed.bytes_per_second > 0 && facts.file_bytes > 0;
+}
+
+}  // namespace
+
+absl::optional<PolicyGain> EstimateChunks(const DatasetFacts& facts,
+                                          const PoolFacet& pool, int readers) {
+  if (!IsMeasured(facts)) return absl::nullopt;
+  const Model model(facts);
+  return PolicyGain{.readers = readers,
+                    .raw = 1 / model.Raw(readers),
+                    .rate = 1 / model.Chunks(pool, readers)};
+}
+
+absl::optional<PolicyGain> EstimatePrefetch(const DatasetFacts& facts,
+                                            int readers) {
+  if (!IsMeasured(facts) || facts.device != DeviceKind::kLatencyBound) {
     return absl::nullopt;
   }
   const Model model(facts);
-  GainEstimate estimate;
-  estimate.raw = 1 / model.Raw(readers);
-  estimate.brand = 1 / model.Brand(readers);
-  return estimate;
+  return PolicyGain{.readers = readers,
+                    .raw = 1 / model.Raw(readers),
+                    .rate = 1 / model.Ahead()};
 }
 
-absl::optional<PrefetchEstimate> EstimatePrefetch(const DatasetFacts& facts,
-                                                  int readers) {
-  const absl::optional<GainEstimate> plain = EstimateGain(facts, readers);
-  if (!plain || facts.device != DeviceKind::kLatencyBound) return absl::nullopt;
-  PrefetchEstimate estimate;
-  estimate.raw = plain->raw;
-  estimate.ahead = 1 / Model(facts).Ahead();
-  return estimate;
-}
-
-absl::optional<RecordEstimate> EstimateRecords(const DatasetFacts& facts,
-                                               int readers) {
+absl::optional<PolicyGain> EstimateBlocks(const DatasetFacts& facts,
+                                          uint64_t block_bytes, int readers) {
   DatasetFacts of_records = facts;
   of_records.file_bytes = kUsualRecord;
-  const uint64_t block = ReimuBlocks(facts.options).bytes;
-  if (!EstimateGain(of_records, readers)) {
-    return absl::nullopt;
-  }
-  const auto records = std::max(
-      1.0, static_cast<double>(block) / static_cast<double>(kUsualRecord));
+  if (!IsMeasured(of_records)) return absl::nullopt;
+  const auto records = std::max(1.0, static_cast<double>(block_bytes) /
+                                         static_cast<double>(kUsualRecord));
   DatasetFacts of_blocks = facts;
-  of_blocks.file_bytes = std::max(block, kUsualRecord);
+  of_blocks.file_bytes = std::max(block_bytes, kUsualRecord);
   const double ahead =
       facts.device == DeviceKind::kSeekBound ? 1 : kQueue;  // blocks in flight
-  RecordEstimate estimate;
-  estimate.at_random = 1 / Model(of_records).Raw(readers);
-  estimate.in_blocks = kOfTheModel * records / Model(of_blocks).Raw(ahead);
-  return estimate;
+  return PolicyGain{.readers = readers,
+                    .raw = 1 / Model(of_records).Raw(readers),
+                    .rate = kOfTheModel * records / Model(of_blocks).Raw(ahead),
+                    .record_bytes = kUsualRecord};
 }
 
 std::string AboutTimes(double gain) {
   if (gain >= 3) return absl::StrFormat("about %.0fx", std::floor(gain));
   const double steps = gain >= 2 ? 2 : 10;
   return absl::StrFormat("about %.1fx", std::floor(gain * steps) / steps);
+}
+
+std::string TimesClause(const std::vector<PolicyGain>& gains) {
+  const PolicyGain& usual = gains.front();
+  const PolicyGain& many = gains.back();
+  std::string clause =
+      absl::StrCat(AboutTimes(usual.gain()), " the files a second of ",
+                   usual.readers, " plain readers that draw at random");
+  if (many.gain() < kWorthwhileGain) {
+    absl::StrAppend(&clause, ", no more than ", many.readers, " get");
+  } else if (many.gain() < 0.8 * usual.gain()) {
+    absl::StrAppend(&clause, ", ", AboutTimes(many.gain()), " of ",
+                    many.readers);
+  }
+  return clause;
 }
 
 }  // namespace shufflefs

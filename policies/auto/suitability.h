@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides for which datasets `auto` takes which kind of policy, and what it
-// says about them; see policies/auto/auto_choice.h. The entries of the policies
-// refer to these functions.
+// Judgements of a dataset that the advice of several policies shares (see
+// core/policy/policy_advice.h): when `auto` takes which kind of policy.
 //
 // Pure functions; any thread may call.
 #ifndef SHUFFLEFS_POLICIES_AUTO_SUITABILITY_H_
@@ -12,24 +11,33 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/policy/policy_entry.h"
+#include "core/policy/policy_advice.h"
 
 namespace shufflefs {
 
-// For `policy`, whose names show what is in memory.
-absl::optional<Suitability> SuitsOnDemand(const DatasetFacts& facts,
-                                          absl::string_view policy);
-// For `policy`, which shuffles records of containers.
-absl::optional<Suitability> SuitsRecords(const DatasetFacts& facts,
-                                         absl::string_view policy);
-// For a policy that predicts and prefetches what readers will open.
-absl::optional<Suitability> SuitsReadAhead(const DatasetFacts& facts);
-// For the source as it is, with suggestions for the user.
-absl::optional<Suitability> SuitsAlways(const DatasetFacts& facts);
+// The fastest reader comes first. Two policies of one rank never suit the same
+// dataset.
+inline constexpr int kOnDemandRank = 40;
+inline constexpr int kRecordsUnderWayRank = 31;
+inline constexpr int kRecordsRank = 30;
+inline constexpr int kReadAheadRank = 20;
+inline constexpr int kAlwaysRank = 10;
+
+// Of a policy that is taken only because its epoch is under way.
+inline constexpr char kNotFinished[] = "for its epoch is not finished";
 
 // "1.5 GiB".
 std::string BytesText(uint64_t bytes);
 bool FitsInMemory(const DatasetFacts& facts);
+// Returns whether the device seeks or has a high latency.
+bool IsSlow(DeviceKind device);
+bool IsMostlyContainers(const DatasetFacts& facts);
+
+// For `policy`, which shuffles records of containers. `pays`: it does so faster
+// than others on such a device.
+absl::optional<Suitability> SuitsRecords(const DatasetFacts& facts,
+                                         absl::string_view policy, bool pays,
+                                         absl::string_view how);
 
 }  // namespace shufflefs
 

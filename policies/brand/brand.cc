@@ -2,9 +2,10 @@
 #include "policies/brand/brand.h"
 
 #include "core/policy/binder.h"
-#include "policies/auto/suitability.h"
+#include "policies/brand/brand_advice.h"
 #include "policies/brand/group_binder.h"
 #include "policies/brand/location_binder.h"
+#include "policies/brand/nodes/brand_model.h"
 #include "policies/reimu.h"
 
 namespace shufflefs {
@@ -20,6 +21,7 @@ constexpr PolicyOption kBrandKeys[] = {
      .initial = 64,
      .min = 1,
      .max = 65536,
+     .formerly = "brand.chunk",
      .binds = true,
      .place = 6},
     {.key = "brand.chunk_layout",
@@ -28,6 +30,7 @@ constexpr PolicyOption kBrandKeys[] = {
      .help = "files that brand reads together: random, or neighbours",
      .kind = PolicyOption::Kind::kWord,
      .words = kBrandChunks,
+     .formerly = "brand.chunks",
      .binds = true,
      .place = 8},
     {.key = "brand.binding",
@@ -73,10 +76,16 @@ constinit const PolicyEntry kBrandEntry = {
                const StagedView*) -> std::unique_ptr<const Policy> {
       return std::make_unique<BrandPolicy>(BrandOptions::Of(options));
     },
-    .suits =
-        [](const DatasetFacts& facts) { return SuitsOnDemand(facts, "brand"); },
-    .held_back = BrandHeldBack,
-    .use = "for clients that draw files at random",
+    .advice = {.suits = BrandSuits,
+               .advises = BrandAdvises,
+               .gains = BrandGains,
+               .suggests = BrandSuggests,
+               .held_back = BrandHeldBack,
+               .use = "for clients that draw files at random",
+               .benched = {.classes = true}},
+    .model = {.options = kBrandModelOptions,
+              .over_data = SimulateBrandNodes,
+              .binder = MakeRefilledBinder},
 };
 
 BrandOptions BrandOptions::Of(const PolicyOptions& options) {

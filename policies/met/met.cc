@@ -12,6 +12,7 @@
 #include "policies/met/met_plan.h"
 #include "policies/met/met_progress.h"
 #include "policies/met/met_rank_binder.h"
+#include "policies/met/model/met_model_report.h"
 #include "policies/reimu.h"
 
 namespace shufflefs {
@@ -42,6 +43,7 @@ constexpr PolicyOption kMetKeys[] = {
      .help = "epochs that the job runs; without it nothing is repeated",
      .min = 1,
      .max = 60000,
+     .common = true,
      .binds = true,
      .place = 21},
     {.key = "met.adapt",
@@ -113,6 +115,7 @@ constinit const PolicyEntry kMetEntry = {
     .keys = kMetKeys,
     .keys_rank = 1,
     .shares_tier = true,
+    .takes_feedback = true,
     .make = [](const PolicyOptions& options,
                const StagedView* view) -> std::unique_ptr<const Policy> {
       MetOptions met = MetOptions::Of(options);
@@ -122,6 +125,7 @@ constinit const PolicyEntry kMetEntry = {
     .not_simulated =
         "what it shows depends on the tiers; for its model, give "
         "--capacity-tier, --consume or --repeats",
+    .model = {.options = kMetModelOptions, .by_itself = MakeMetModelReport},
 };
 
 MetOptions MetOptions::Of(const PolicyOptions& options) {

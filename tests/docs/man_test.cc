@@ -208,8 +208,9 @@ TEST(ManPages, DefaultsOfOptionsAreThoseOfHelp) {
        {"simulate", "bench", "pack", "top", "umount"}) {
     std::string help = CommandHelp({command, "--help"});
     help = std::regex_replace(help, std::regex("\\s+"), " ");
+    // Before the next option.
     const std::regex option(
-        "--([a-z]+) [A-Z]+ [^(]*\\(default: ([0-9A-Za-z]+)\\)");
+        "--([a-z]+) [A-Z]+ (?:(?! --)[^(])*\\(default: ([0-9A-Za-z]+)\\)");
     int found = 0;
     for (std::sregex_iterator it(help.begin(), help.end(), option), end;
          it != end; ++it, ++found) {

@@ -45,6 +45,7 @@ class ControlFilesTest : public ::testing::Test {
       return request;
     };
     parts.text.render = TomlOfViews;
+    parts.text.feedback_policies = "adapts";
     parts.metrics = &metrics_;
     parts.written = [this](const std::vector<ViewKeys>& keys) {
       told_.push_back(absl::StrCat(keys.at(0).running.policy, " ",
@@ -105,6 +106,12 @@ TEST_F(ControlFilesTest, KeysAreToldBeforeTheyTakeEffectAndAfterwards) {
   told_.clear();
   ASSERT_TRUE(Write("epoch = \"next\"").ok());
   EXPECT_THAT(told_, ElementsAre("window window in window"));
+}
+
+TEST_F(ControlFilesTest, FeedbackThatNobodyUsesNamesWhoWould) {
+  EXPECT_EQ(Write("feedback = 0.5\n").message(),
+            "feedback: no policy that runs here uses it; policy = \"adapts\" "
+            "would");
 }
 
 TEST_F(ControlFilesTest, WhatIsTooLargeIsRefusedWhole) {

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "mount-tools/ctl/shufflectl_app.h"
 #include "nlohmann/json.hpp"
+#include "policies/auto/gain_estimate.h"
 #include "tests/mount-tools/temp_dir.h"
 
 namespace shufflefs {
@@ -24,6 +25,19 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
+
+// "brand of 4, 16; reimu of 4": the policies, and the readers of each estimate.
+std::string GainsIn(const CheckReport& report) {
+  std::string text;
+  for (const GainsOfPolicy& of : report.gains) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", of.policy, " of");
+    for (const PolicyGain& gain : of.gains) {
+      absl::StrAppend(&text, &gain == &of.gains.front() ? " " : ", ",
+                      gain.readers);
+    }
+  }
+  return text;
+}
 
 class CheckTest : public ::testing::Test {
  protected:
@@ -159,8 +173,8 @@ TEST_F(CheckTest, TheGainIsEstimatedWhereThereIsOne) {
   // Without a validation split brand is for who knows that nothing is split.
   const CheckReport report = Report(seeks, 1000);
   EXPECT_EQ(report.choice.policy, "native");
-  ASSERT_TRUE(report.usual_gain && report.many_gain);
-  EXPECT_GT(report.usual_gain->gain(), 10);
+  ASSERT_EQ(GainsIn(report), "brand of 4, 16");
+  EXPECT_GT(report.gains[0].gains[0].gain(), 10);
   ASSERT_THAT(report.suggestions, SizeIs(4));
   EXPECT_EQ(report.suggestions[1].command,
             R"(shufflefs -o policy=brand '/data/it'\''s here' MOUNTPOINT)");
@@ -169,7 +183,7 @@ TEST_F(CheckTest, TheGainIsEstimatedWhereThereIsOne) {
   EXPECT_THAT(CheckText(report), HasSubstr("gain:       brand about "));
   const nlohmann::json json = nlohmann::json::parse(CheckJson(report));
   EXPECT_EQ(json["gain"][0]["readers"], 4);
-  EXPECT_DOUBLE_EQ(json["gain"][0]["gain"], report.usual_gain->gain());
+  EXPECT_DOUBLE_EQ(json["gain"][0]["gain"], report.gains[0].gains[0].gain());
 
   tree_.Write("val/cat/a.jpg", "x");
   const CheckReport with_split = Report(seeks, 1000);
@@ -181,7 +195,7 @@ TEST_F(CheckTest, TheGainIsEstimatedWhereThereIsOne) {
   EXPECT_EQ(fits.choice.policy, "native");
   EXPECT_THAT(CheckText(fits), HasSubstr("in the first epoch only"));
   const CheckReport flash = Report(DeviceKind::kFlash, 1000);
-  EXPECT_FALSE(flash.usual_gain);
+  EXPECT_EQ(GainsIn(flash), "");
   EXPECT_THAT(CheckText(flash), Not(HasSubstr("gain:")));
 }
 
@@ -198,14 +212,14 @@ TEST_F(CheckTest, ClairvoyantWhereNamesStayOnASlowSource) {
             "auto is clairvoyant here");
   EXPECT_EQ(report.suggestions[0].command,
             R"(shufflefs '/data/it'\''s here' MOUNTPOINT)");
-  ASSERT_TRUE(report.usual_ahead && report.many_ahead);
+  ASSERT_EQ(GainsIn(report), "clairvoyant of 4, 16");
   EXPECT_THAT(CheckText(report),
               HasSubstr("gain:       clairvoyant about 6x the files a second "
                         "of 4 plain readers at random, about "));
   const auto json = nlohmann::json::parse(CheckJson(report));
   ASSERT_EQ(json["gain"].size(), 2u);
   EXPECT_EQ(json["gain"][0]["policy"], "clairvoyant");
-  EXPECT_DOUBLE_EQ(json["gain"][0]["gain"], report.usual_ahead->gain());
+  EXPECT_DOUBLE_EQ(json["gain"][0]["gain"], report.gains[0].gains[0].gain());
   const CheckReport disk = Report(DeviceKind::kSeekBound, 1000);
   EXPECT_EQ(disk.choice.policy, "clairvoyant");
   EXPECT_THAT(CheckText(disk), Not(HasSubstr("gain:")));
@@ -218,9 +232,8 @@ TEST_F(CheckTest, LargeContainersAreShuffledAndTheGainIsEstimated) {
   CheckReport report = Report(DeviceKind::kSeekBound, 40000);
   EXPECT_EQ(report.choice.policy, "reimu") << report.choice.why;
   EXPECT_THAT(report.choice.why, HasSubstr("; 2 containers, whose records"));
-  ASSERT_TRUE(report.record_gain.has_value());
-  EXPECT_GT(report.record_gain->gain(), kWorthwhileGain);
-  EXPECT_FALSE(report.usual_gain.has_value());
+  ASSERT_EQ(GainsIn(report), "reimu of 4");
+  EXPECT_GT(report.gains[0].gains[0].gain(), kWorthwhileGain);
   EXPECT_THAT(CheckText(report),
               HasSubstr("gain:       reimu about 3x the records a second of 4 "
                         "plain readers at random ("));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl simulate met: the analytical model.
-#include "mount-tools/ctl/verify/met_model_command.h"
-
 #include <sstream>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "mount-tools/ctl/shufflectl_app.h"
 #include "nlohmann/json.hpp"
+#include "policies/met/model/met_model_report.h"
 
 namespace shufflefs {
 namespace {
@@ -110,7 +109,7 @@ TEST(MetModelCommand, RepeatsAreThoseOfTheKeys) {
 TEST(MetModelCommand, WrongUsage) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"lirs", "--peak", "3"},
-       "lirs: the model is that of met; use shufflectl simulate met"},
+       "lirs: --peak is for met; use shufflectl simulate met"},
       {{"met", "--peak", "0"}, "--peak 0: must be from 1 to 1099511627776"},
       {{"met", "--tier", "fast"},
        "--tier fast: must be bytes, such as 400GiB or 3.8TiB"},

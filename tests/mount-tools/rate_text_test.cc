@@ -17,6 +17,11 @@ std::string One(const std::string& view) {
   return R"({"views":[{"name":"root","policy":"brand",)" + view + "}]}";
 }
 
+std::string Prefetched(const std::string& shares) {
+  return R"({"views":[{"name":"root","policy":"clairvoyant","hits":null,"clairvoyant":)" +
+         shares + "}]}";
+}
+
 std::string Lines(const std::string& before, const std::string& after,
                   double seconds) {
   return RateLines("/mnt", StatusSample{before, 100},
@@ -98,10 +103,9 @@ TEST(RateLinesTest, EachViewHasALine) {
 }
 
 TEST(RateLinesTest, HitsOfClairvoyantAreWhatWasReady) {
-  EXPECT_THAT(
-      Lines(One(R"("hits":null,"clairvoyant":{"ready":1,"opens":4})"),
-            One(R"("hits":null,"clairvoyant":{"ready":10,"opens":14})"), 1),
-      ::testing::HasSubstr("  90%        -  /mnt\n"));
+  EXPECT_THAT(Lines(Prefetched(R"({"ready":1,"opens":4})"),
+                    Prefetched(R"({"ready":10,"opens":14})"), 1),
+              ::testing::HasSubstr("  90%        -  /mnt\n"));
 }
 
 }  // namespace

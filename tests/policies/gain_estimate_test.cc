@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "policies/brand/brand.h"
 
 namespace shufflefs {
 namespace {
@@ -44,15 +45,19 @@ DatasetFacts Network() {
   return facts;
 }
 
+absl::optional<PolicyGain> Estimate(const DatasetFacts& facts, int readers) {
+  return EstimateChunks(facts, BrandOptions::Of(facts.options).pool, readers);
+}
+
 double Gain(const DatasetFacts& facts, int readers) {
-  const absl::optional<GainEstimate> estimate = EstimateGain(facts, readers);
+  const absl::optional<PolicyGain> estimate = Estimate(facts, readers);
   EXPECT_TRUE(estimate.has_value());
   return estimate ? estimate->gain() : 0;
 }
 
 double RawMegabytes(const DatasetFacts& facts, int readers) {
-  return EstimateGain(facts, readers)->raw *
-         static_cast<double>(facts.file_bytes) / 1e6;
+  return Estimate(facts, readers)->raw * static_cast<double>(facts.file_bytes) /
+         1e6;
 }
 
 // Random files: 12.4 MB/s with one thread, 14.7 with 16; chunks of 64 that lie
@@ -88,8 +93,7 @@ TEST(GainEstimateTest, OfReadingAheadOnANetwork) {
   EXPECT_THAT(gain(2), AllOf(Ge(5), Le(6.5)));
   EXPECT_THAT(gain(4), AllOf(Ge(2.5), Le(3.5)));
   EXPECT_THAT(gain(16), AllOf(Ge(0.7), Le(1.1)));
-  EXPECT_EQ(EstimatePrefetch(Network(), 4)->raw,
-            EstimateGain(Network(), 4)->raw);
+  EXPECT_EQ(EstimatePrefetch(Network(), 4)->raw, Estimate(Network(), 4)->raw);
   EXPECT_FALSE(EstimatePrefetch(Disk(), 4));
   DatasetFacts unknown = Network();
   unknown.speed.random_us = 0;
@@ -99,18 +103,18 @@ TEST(GainEstimateTest, OfReadingAheadOnANetwork) {
 TEST(GainEstimateTest, NothingWithoutFiguresOrOnAQuickDevice) {
   DatasetFacts facts = Disk();
   facts.speed.bytes_per_second = 0;
-  EXPECT_FALSE(EstimateGain(facts, 4));
+  EXPECT_FALSE(Estimate(facts, 4));
   facts = Disk();
   facts.speed.random_us = 0;
-  EXPECT_FALSE(EstimateGain(facts, 4));
+  EXPECT_FALSE(Estimate(facts, 4));
   facts = Disk();
   facts.file_bytes = 0;
-  EXPECT_FALSE(EstimateGain(facts, 4));
+  EXPECT_FALSE(Estimate(facts, 4));
   for (DeviceKind device :
        {DeviceKind::kFlash, DeviceKind::kMemory, DeviceKind::kUnknown}) {
     facts = Disk();
     facts.device = device;
-    EXPECT_FALSE(EstimateGain(facts, 4));
+    EXPECT_FALSE(Estimate(facts, 4));
   }
 }
 
@@ -146,7 +150,7 @@ TEST(GainEstimateTest, TinyFilesAreServedOneByOneToo) {
   DatasetFacts facts = FastDisk();
   facts.file_bytes = 100;
   facts.options.Set("brand.chunk_files", 4096);
-  EXPECT_LE(EstimateGain(facts, 4)->brand, 14000);
+  EXPECT_LE(Estimate(facts, 4)->rate, 14000);
 }
 
 // A probe that ran out of time: a network may gain as much as it can from

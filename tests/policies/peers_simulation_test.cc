@@ -2,7 +2,7 @@
 // What shared names cost over nodes, and which node shows a sample. The
 // simulation is compared with the real SharedNames over a network that is only
 // function calls.
-#include "policies/auto/peers_simulation.h"
+#include "policies/brand/nodes/peers_simulation.h"
 
 #include <algorithm>
 #include <chrono>

@@ -120,6 +120,7 @@ TEST(RegistryTest, WhoDecidesTheOrder) {
                                             name == "brand")
         << name;
   }
+  EXPECT_EQ(FeedbackPolicies(), "met");
 }
 
 }  // namespace

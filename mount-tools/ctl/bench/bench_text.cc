@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/config/value_text.h"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -41,23 +42,28 @@ std::string TimesText(absl::optional<double> times) {
 
 std::vector<std::string> PoliciesToTry(const CheckReport& report,
                                        bool runs_command) {
-  std::vector<std::string> policies = {"native"};
-  const auto add = [&](const std::string& policy) {
-    if (std::find(policies.begin(), policies.end(), policy) == policies.end()) {
-      policies.push_back(policy);
-    }
+  const auto pays = [&](const BenchedData& benched) {
+    if (benched.any) return true;
+    if (!report.containers.empty()) return benched.containers;
+    if (report.substitution_safety.moves) return benched.classes;
+    return runs_command && benched.own_programs;
   };
-  add(report.choice.policy);
-  if (!report.containers.empty()) {
-    add("lirs");
-    add("reimu");
-  } else if (report.substitution_safety.moves) {
-    add("lirs");
-    add("brand");
-  } else if (runs_command) {
-    add("clairvoyant");
+  std::vector<std::string> first;
+  std::vector<std::string> others;
+  for (const PolicyEntry* entry : Policies()) {
+    const std::string name(entry->name);
+    if (entry->advice.benched.any) {
+      first.push_back(name);
+    } else if (name != report.choice.policy && pays(entry->advice.benched)) {
+      others.push_back(name);
+    }
   }
-  return policies;
+  if (std::find(first.begin(), first.end(), report.choice.policy) ==
+      first.end()) {
+    first.push_back(report.choice.policy);
+  }
+  first.insert(first.end(), others.begin(), others.end());
+  return first;
 }
 
 std::string BenchTitles(bool runs_command) {

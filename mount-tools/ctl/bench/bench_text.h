@@ -13,8 +13,9 @@
 
 namespace shufflefs {
 
-// The policies that may suit the data: native, which shows what a mount costs,
-// first. `runs_command`: a command of the user reads, in an order of its own.
+// The policies that may suit the data. First is what any data is read through,
+// which shows what a mount costs. `runs_command`: a command of the user reads,
+// in an order of its own.
 std::vector<std::string> PoliciesToTry(const CheckReport& report,
                                        bool runs_command);
 

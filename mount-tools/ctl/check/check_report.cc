@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mount-tools/ctl/check/check_report.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -13,6 +14,8 @@
 #include "core/engine/dataset_facts.h"
 #include "core/engine/records_maker.h"
 #include "policies/auto/auto_choice.h"
+#include "policies/auto/gain_estimate.h"
+#include "policies/auto/suitability.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
@@ -101,6 +104,75 @@ absl::StatusOr<std::shared_ptr<ContainerSet>> FindContainers(
   return ContainersOf(MountConfig(), ViewConfig(), std::move(dataset));
 }
 
+std::vector<GainsOfPolicy> GainsOf(const DatasetFacts& facts,
+                                   const PolicyEntry& chosen) {
+  std::vector<GainsOfPolicy> all;
+  for (const PolicyEntry* entry : Policies()) {
+    if (entry->advice.gains == nullptr) continue;
+    std::vector<PolicyGain> gains = entry->advice.gains(facts);
+    if (gains.empty()) continue;
+    all.insert(entry == &chosen ? all.begin() : all.end(),
+               GainsOfPolicy{std::string(entry->name), std::move(gains)});
+  }
+  return all;
+}
+
+std::string Expectation(const DatasetFacts& facts, const PolicyEntry& chosen,
+                        const std::vector<GainsOfPolicy>& gains) {
+  if (!gains.empty() && gains.front().policy == chosen.name) {
+    const PolicyGain& usual = gains.front().gains.front();
+    return absl::StrCat("Gain: ", AboutTimes(usual.gain()),
+                        usual.record_bytes > 0 ? " the records" : " the files",
+                        " per second, by ", chosen.name, ".");
+  }
+  if (chosen.advice.expects != nullptr) return chosen.advice.expects(facts);
+  return absl::StrCat("Gain: order, by ", chosen.name, ".");
+}
+
+std::string RowsPolicy(const DatasetFacts& facts) {
+  std::string policy;
+  int most = 0;
+  for (const PolicyEntry* entry : Policies()) {
+    if (entry->advice.rows_rank == nullptr) continue;
+    const int rank = entry->advice.rows_rank(facts);
+    if (rank > most) policy = std::string(entry->name);
+    most = std::max(most, rank);
+  }
+  return policy;
+}
+
+std::vector<PolicySuggestion> SuggestionsOf(const DatasetFacts& facts,
+                                            const PolicyEntry& chosen) {
+  std::vector<PolicySuggestion> all;
+  for (const PolicyEntry* entry : Policies()) {
+    if (entry == &chosen || entry->advice.suggests == nullptr) continue;
+    for (PolicySuggestion& each : entry->advice.suggests(facts)) {
+      all.push_back(std::move(each));
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const PolicySuggestion& a, const PolicySuggestion& b) {
+                     return a.rank > b.rank;
+                   });
+  return all;
+}
+
+void Suggest(const DatasetFacts& facts, const PolicyEntry& chosen,
+             CheckReport& report) {
+  const auto command = [&](absl::string_view options) {
+    return absl::StrCat("shufflefs ", options.empty() ? "" : "-o ", options,
+                        options.empty() ? "" : " ", ShellWord(report.path),
+                        " MOUNTPOINT");
+  };
+  report.suggestions = {
+      {command(""),
+       absl::StrCat(chosen.advice.use, "; auto is ", chosen.name, " here")}};
+  if (report.samples < 2 && !report.mostly_records) return;
+  for (PolicySuggestion& each : SuggestionsOf(facts, chosen)) {
+    report.suggestions.push_back({command(each.options), std::move(each.when)});
+  }
+}
+
 absl::Status Choose(const CheckInput& input, const Grouping& grouping,
                     CheckReport& report) {
   ASSIGN_OR_RETURN(const std::shared_ptr<ContainerSet> containers,
@@ -118,65 +190,13 @@ absl::Status Choose(const CheckInput& input, const Grouping& grouping,
   facts_input.view_memory = input.view_memory;
   const DatasetFacts facts = FactsOf(facts_input);
   report.choice = ChooseAuto(facts);
-  if (facts.names_may_move) {
-    report.usual_gain = EstimateGain(facts, kUsualReaders);
-    report.many_gain = EstimateGain(facts, kManyReaders);
-  }
-  if (report.choice.policy == "clairvoyant") {
-    report.usual_ahead = EstimatePrefetch(facts, kUsualReaders);
-    report.many_ahead = EstimatePrefetch(facts, kManyReaders);
-  }
-  report.mostly_records =
-      facts.record_files > 0 && facts.record_bytes > facts.bytes / 2;
-  if (facts.record_files > 0) {
-    report.record_gain = EstimateRecords(facts, kUsualReaders);
-  }
+  report.mostly_records = IsMostlyContainers(facts);
+  const PolicyEntry& chosen = *FindPolicy(Policies(), report.choice.policy);
+  report.gains = GainsOf(facts, chosen);
+  report.expectation = Expectation(facts, chosen, report.gains);
+  report.rows_policy = RowsPolicy(facts);
+  Suggest(facts, chosen, report);
   return absl::OkStatus();
-}
-
-std::vector<Suggestion> Suggest(const CheckReport& report) {
-  const auto command = [&](absl::string_view options) {
-    return absl::StrCat("shufflefs ", options, options.empty() ? "" : " ",
-                        ShellWord(report.path), " MOUNTPOINT");
-  };
-  std::vector<Suggestion> suggestions = {
-      {command(""),
-       absl::StrCat(FindPolicy(Policies(), report.choice.policy)->use,
-                    "; auto is ", report.choice.policy, " here")}};
-  if (report.samples < 2 && !report.mostly_records) return suggestions;
-  const DeviceKind device = report.device.device;
-  const bool pages =
-      !report.fits_in_memory &&
-      (device == DeviceKind::kSeekBound || device == DeviceKind::kLatencyBound);
-  const std::string lirs = pages ? "policy=lirs,lirs.unit=page" : "policy=lirs";
-  if (report.choice.policy != "brand" && report.substitution_safety.moves &&
-      !report.fits_in_memory && report.usual_gain &&
-      report.usual_gain->gain() >= kWorthwhileGain) {
-    suggestions.push_back(
-        {command("-o policy=brand"),
-         "for clients that draw files at random, if the job does not split by "
-         "name: there is no validation split beside these classes"});
-  }
-  if (report.mostly_records) {
-    if (report.choice.policy != "lirs") {
-      suggestions.push_back(
-          {command("-o policy=lirs"),
-           "for a full shuffle of the records inside each container"});
-    }
-    return suggestions;
-  }
-  suggestions.push_back(
-      {command(absl::StrCat("-o ", lirs, ",layout=ranked")),
-       "for readers that take names in sorted order and do not shuffle"});
-  if (report.substitution_safety.moves) {
-    suggestions.push_back(
-        {command(absl::StrCat("-o ", lirs)),
-         report.substitution_safety.has_validation_split
-             ? "for readers that take the label from the directory"
-             : "the same, if the job does not split by name: there is no "
-               "validation split beside these classes"});
-  }
-  return suggestions;
 }
 
 }  // namespace
@@ -216,7 +236,6 @@ absl::StatusOr<CheckReport> MakeCheckReport(const CheckInput& input) {
       report.memory.bytes > 0 && report.bytes <= report.memory.bytes;
   report.device = input.device;
   RETURN_IF_ERROR(Choose(input, grouping, report));
-  report.suggestions = Suggest(report);
   return report;
 }
 

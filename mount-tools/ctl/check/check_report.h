@@ -14,10 +14,9 @@
 #include "core/catalogue/catalogue.h"
 #include "core/dataset/splits.h"
 #include "core/dataset/substitution_safety.h"
-#include "core/policy/policy.h"
+#include "core/policy/policy_advice.h"
 #include "core/source/device_probe.h"
 #include "mount-tools/ctl/check/known_layout.h"
-#include "policies/auto/gain_estimate.h"
 
 namespace shufflefs {
 
@@ -36,6 +35,12 @@ struct CheckInput {
   MachineMemory memory;
   uint64_t view_memory = 0;  // bytes that a mount would give each view
   DeviceProbe device;
+};
+
+// The gain over a usual number of plain readers, and over many.
+struct GainsOfPolicy {
+  std::string policy;
+  std::vector<PolicyGain> gains;  // at least one
 };
 
 // A mount command that may be worth trying, and when.
@@ -67,15 +72,12 @@ struct CheckReport {
   bool fits_in_memory = false;
   DeviceProbe device;
   AutoChoice choice;
-  // The gain of brand over the usual number of plain readers and over many, if
-  // it can be estimated.
-  absl::optional<GainEstimate> usual_gain;
-  absl::optional<GainEstimate> many_gain;
-  // The same for reimu, for records of containers.
-  absl::optional<RecordEstimate> record_gain;
-  // The gain of prefetching over as many readers, if it is chosen.
-  absl::optional<PrefetchEstimate> usual_ahead;
-  absl::optional<PrefetchEstimate> many_ahead;
+  // What to expect of speed, in a sentence.
+  std::string expectation;
+  // Of the chosen policy first. Without policies whose gain is not known.
+  std::vector<GainsOfPolicy> gains;
+  // The policy for rows of files that a rule of record.as names. "" if none.
+  std::string rows_policy;
   std::vector<Suggestion> suggestions;  // the first is the one to use
 };
 

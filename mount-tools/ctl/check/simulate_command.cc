@@ -4,11 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -20,11 +22,8 @@
 #include "mount-tools/config/option_table.h"
 #include "mount-tools/ctl/check/mixing_text.h"
 #include "mount-tools/ctl/check/simulated_data.h"
-#include "mount-tools/ctl/check/simulated_nodes.h"
 #include "mount-tools/ctl/check/simulated_pool.h"
 #include "mount-tools/ctl/check/simulated_records.h"
-#include "mount-tools/ctl/verify/met_model_command.h"
-#include "policies/brand/brand.h"
 #include "policies/registry.h"
 
 namespace shufflefs {
@@ -36,8 +35,6 @@ struct Request {
   uint64_t memory = 0;  // 0 = what a mount would use
   std::string source;   // "" = a synthetic dataset
 };
-
-using Refill = LocationBinder::Refill;
 
 bool IsSetting(const std::string& word) {
   const size_t equals = word.find('=');
@@ -87,12 +84,13 @@ absl::StatusOr<uint64_t> InRange(absl::string_view option,
       absl::StrCat(option, ": must be from ", min, " to ", max));
 }
 
-absl::StatusOr<Refill> ParseRefill(const std::string& word) {
-  if (word == "none") return Refill::kNone;
-  if (word == "random") return Refill::kRandom;
-  if (word == "fill-rate") return Refill::kFillRate;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--refill ", word, ": must be none, random or fill-rate"));
+// Null if the policy has no such option.
+const ModelOption* FindOption(const PolicyEntry& policy,
+                              absl::string_view name) {
+  for (const ModelOption& option : policy.model.options) {
+    if (option.name == name) return &option;
+  }
+  return nullptr;
 }
 
 // For a planned order; its groups are the labels.
@@ -151,17 +149,16 @@ class SimulateCommand : public Command {
                    "(default: 5)")
         ->type_name("N");
     app.add_flag("--in-place", in_place_,
-                 "brand reads files that lie together; of the made-up "
+                 "a chunk is files that lie together; of the made-up "
                  "dataset, those of a class (default: packed chunks)");
-    app.add_option("--refill", refill_,
-                   "rule by which brand.binding=location chooses what to "
-                   "load: none, random or fill-rate (default: fill-rate)")
-        ->type_name("HOW");
-    met_model_.Declare(app);
-    app.add_option("--nodes", nodes_,
-                   "what brand costs on N nodes that are peers; and misses and "
-                   "requests of the paper's protocol")
-        ->type_name("N");
+    for (const PolicyEntry* entry : Policies()) {
+      for (const ModelOption& option : entry->model.options) {
+        const std::string name(option.name);
+        if (!model_words_.try_emplace(name).second) continue;
+        app.add_option(name, model_words_[name], std::string(option.help))
+            ->type_name(std::string(option.type));
+      }
+    }
     app.add_flag("--json", json_, "print JSON");
   }
 
@@ -170,15 +167,15 @@ class SimulateCommand : public Command {
       return absl::InvalidArgumentError(
           "simulate: name a policy, e.g. shufflectl simulate lirs DATA");
     }
-    if (met_model_.given()) {
-      if (words_.front() != "met") {
-        return absl::InvalidArgumentError(absl::StrCat(
-            words_.front(),
-            ": the model is that of met; use shufflectl simulate met"));
-      }
-      return met_model_.Run({words_.begin() + 1, words_.end()}, json_, context);
-    }
     const PolicyEntry* const entry = FindPolicy(Policies(), words_.front());
+    RETURN_IF_ERROR(CheckModelOptions(entry));
+    if (Uses(entry, ModelOption::Use::kByItself)) {
+      ASSIGN_OR_RETURN(const Request request, ParseWords(words_, context.cwd));
+      ASSIGN_OR_RETURN(const ModelReport report,
+                       entry->model.by_itself(ModelRequestOf(request)));
+      *context.out << (json_ ? report.json + "\n" : report.text);
+      return absl::OkStatus();
+    }
     if (entry != nullptr && !entry->not_simulated.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(entry->name, ": ", entry->not_simulated));
@@ -214,7 +211,9 @@ class SimulateCommand : public Command {
                            : "correct the patterns of record.as,",
                        " or name another policy"));
     }
-    if (!nodes_.empty()) return RunNodes(request, *data, Epoch(epoch), context);
+    if (Uses(entry, ModelOption::Use::kOverData)) {
+      return RunModel(*entry, request, *data, Epoch(epoch), context);
+    }
     ASSIGN_OR_RETURN(const std::unique_ptr<const SimulatedPool> pool,
                      MakePool(request, *data, Epoch(epoch), epochs));
     const auto order_of = [&](uint64_t e) {
@@ -256,8 +255,14 @@ class SimulateCommand : public Command {
   // What both kinds of simulated pools have in common.
   PoolOptions OptionsFor(const Request& request,
                          const SimulatedData& data) const;
-  absl::Status RunNodes(const Request& request, const SimulatedData& data,
-                        Epoch epoch, const CommandContext& context) const;
+  // Refuses options of other policies.
+  absl::Status CheckModelOptions(const PolicyEntry* policy) const;
+  // Returns whether an option of such a use was given. `policy` may be null.
+  bool Uses(const PolicyEntry* policy, ModelOption::Use use) const;
+  ModelRequest ModelRequestOf(const Request& request) const;
+  absl::Status RunModel(const PolicyEntry& policy, const Request& request,
+                        const SimulatedData& data, Epoch epoch,
+                        const CommandContext& context) const;
 
   std::vector<std::string> words_;
   std::string samples_ = "100000";
@@ -266,9 +271,8 @@ class SimulateCommand : public Command {
   std::string batch_ = "256";
   std::string epoch_ = "0";
   std::string epochs_ = "5";
-  std::string refill_;
-  std::string nodes_;
-  MetModelArguments met_model_;
+  // The values of the policies' options. "" if one was not given.
+  std::map<std::string, std::string, std::less<>> model_words_;
   bool in_place_ = false;
   bool json_ = false;
 };
@@ -276,14 +280,12 @@ class SimulateCommand : public Command {
 absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulateCommand::MakePool(
     const Request& request, const SimulatedData& data, Epoch epoch,
     uint64_t epochs) const {
-  const PolicyOptions& options = request.config.policy_options;
   PoolOptions simulated = OptionsFor(request, data);
-  if (!refill_.empty()) {
-    ASSIGN_OR_RETURN(simulated.refill, ParseRefill(refill_));
-    if (BrandOptions::Of(options).binding != BrandOptions::Binding::kLocation) {
-      return absl::InvalidArgumentError(
-          "--refill is for brand.binding=location");
-    }
+  const PolicyEntry* const entry = FindPolicy(Policies(), words_.front());
+  if (Uses(entry, ModelOption::Use::kBinder)) {
+    simulated.make_binder = [this, entry, &request](const BinderInput& input) {
+      return entry->model.binder(ModelRequestOf(request), input);
+    };
   }
   if (data.policy().consumption() != Consumption::kReactive) {
     return std::unique_ptr<const SimulatedPool>();
@@ -301,36 +303,61 @@ PoolOptions SimulateCommand::OptionsFor(const Request& request,
   const PoolFacet* const chunks = data.policy().pool();
   simulated.chunk_files = chunks != nullptr ? chunks->chunk_files : 1;
   simulated.seed = request.config.seed;
-  const BrandOptions brand = BrandOptions::Of(request.config.policy_options);
-  simulated.binding = brand.binding;
-  simulated.locality = brand.locality;
   return simulated;
 }
 
-absl::Status SimulateCommand::RunNodes(const Request& request,
+absl::Status SimulateCommand::CheckModelOptions(
+    const PolicyEntry* policy) const {
+  for (const auto& [name, word] : model_words_) {
+    if (word.empty()) continue;
+    if (policy != nullptr && FindOption(*policy, name) != nullptr) continue;
+    for (const PolicyEntry* entry : Policies()) {
+      if (FindOption(*entry, name) == nullptr) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(words_.front(), ": ", name, " is for ", entry->name,
+                       "; use shufflectl simulate ", entry->name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool SimulateCommand::Uses(const PolicyEntry* policy,
+                           ModelOption::Use use) const {
+  if (policy == nullptr) return false;
+  return absl::c_any_of(policy->model.options, [&](const ModelOption& option) {
+    return option.use == use && !model_words_.find(option.name)->second.empty();
+  });
+}
+
+ModelRequest SimulateCommand::ModelRequestOf(const Request& request) const {
+  ModelRequest model;
+  model.words.assign(words_.begin() + 1, words_.end());
+  model.keys = request.config.policy_options;
+  for (const auto& [name, word] : model_words_) {
+    if (!word.empty()) model.given.emplace(name, word);
+  }
+  model.memory_bytes = request.memory != 0 ? request.memory : DefaultMemory();
+  model.seed = request.config.seed;
+  return model;
+}
+
+absl::Status SimulateCommand::RunModel(const PolicyEntry& policy,
+                                       const Request& request,
                                        const SimulatedData& data, Epoch epoch,
                                        const CommandContext& context) const {
-  ASSIGN_OR_RETURN(const uint64_t nodes,
-                   InRange("--nodes", ParseNumber(nodes_), 1, 1024));
-  if (words_.front() != "brand" || !refill_.empty()) {
-    return absl::InvalidArgumentError(
-        "--nodes is for brand, and shows all that --refill can be");
-  }
   ASSIGN_OR_RETURN(const PoolData pool, data.DataForPool(in_place_));
-  const PoolOptions options = OptionsFor(request, data);
-  const auto count = static_cast<uint32_t>(nodes);
-  ASSIGN_OR_RETURN(const SimulatedNodes found,
-                   SimulateNodes(pool, options, count, epoch));
-  ASSIGN_OR_RETURN(const SimulatedPeers peers,
-                   SimulatePeers(pool, options, count, epoch));
+  const PoolInput input = MakePoolInput(pool, OptionsFor(request, data));
+  ModelRequest model = ModelRequestOf(request);
+  model.epoch = epoch;
+  ASSIGN_OR_RETURN(const ModelReport report,
+                   policy.model.over_data(model, {.binder = &input.binder,
+                                                  .how = input.how,
+                                                  .bytes = &pool.bytes}));
   if (json_) {
-    nlohmann::ordered_json json = SimulatedNodesJson(found);
-    json["peers"] = SimulatedPeersJson(peers);
-    *context.out << json.dump() << "\n";
+    *context.out << report.json << "\n";
   } else {
-    *context.out << words_.front() << " over " << data.title() << "\n"
-                 << SimulatedPeersText(peers) << "\n"
-                 << SimulatedNodesText(found);
+    *context.out << policy.name << " over " << data.title() << "\n"
+                 << report.text;
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // shufflectl simulate: computes how well a policy would mix, without mounting.
-// Also the analytical model of met.
+// Also the models that policies have of their own (core/policy/policy_model.h).
 #ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATE_COMMAND_H_
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATE_COMMAND_H_
 

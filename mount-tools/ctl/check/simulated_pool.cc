@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "core/pool/chunk_map.h"
 #include "core/pool/memory/arena.h"
@@ -75,10 +76,12 @@ absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulatedPool::Make(
   }
   std::unique_ptr<SimulatedPool> pool(
       new SimulatedPool(std::move(data), simulated));
-  const std::unique_ptr<Binder> binder =
-      simulated.refill ? std::make_unique<LocationBinder>(pool->input_.binder,
-                                                          *simulated.refill)
-                       : policy.MakeBinder(pool->input_.binder);
+  std::unique_ptr<Binder> binder;
+  if (simulated.make_binder) {
+    ASSIGN_OR_RETURN(binder, simulated.make_binder(pool->input_.binder));
+  } else {
+    binder = policy.MakeBinder(pool->input_.binder);
+  }
   pool->Run(*binder, epoch);
   return std::unique_ptr<const SimulatedPool>(std::move(pool));
 }

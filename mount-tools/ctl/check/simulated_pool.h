@@ -6,19 +6,18 @@
 #define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_POOL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "absl/types/optional.h"
+#include "absl/status/statusor.h"
 #include "core/dataset/grouping.h"
 #include "core/policy/binder.h"
 #include "core/policy/policy.h"
 #include "core/quality/epoch_memory.h"
 #include "policies/auto/pool_simulation.h"
-#include "policies/brand/brand.h"
-#include "policies/brand/location_binder.h"
 
 namespace shufflefs {
 
@@ -36,11 +35,10 @@ struct PoolOptions {
   uint64_t chunk_files = 64;
   uint64_t epochs = 2;  // at least
   Seed seed{0};
-  // Of nodes that share names.
-  BrandOptions::Binding binding = BrandOptions::Binding::kGroup;
-  double locality = 0;  // over several nodes
-  // For the location binding, instead of the full one.
-  absl::optional<LocationBinder::Refill> refill;
+  // Instead of the policy's. May be empty. The input outlives the binder.
+  std::function<absl::StatusOr<std::unique_ptr<Binder>>(
+      const BinderInput& input)>
+      make_binder;
 };
 
 // What a binder is made of, for these data. It points into `data`.
@@ -55,7 +53,8 @@ PoolInput MakePoolInput(const PoolData& data, const PoolOptions& simulated);
 class SimulatedPool {
  public:
   // REQUIRES: policy.consumption() is kReactive. Takes about a microsecond per
-  // sample. Errors: InvalidArgument for memory that no mount would accept.
+  // sample. Errors: InvalidArgument for memory that no mount would accept, and
+  // those of make_binder.
   static absl::StatusOr<std::unique_ptr<const SimulatedPool>> Make(
       PoolData data, const PoolOptions& simulated, const Policy& policy,
       Epoch epoch);

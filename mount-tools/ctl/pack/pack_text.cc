@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/config/value_text.h"
 #include "nlohmann/json.hpp"
+#include "policies/registry.h"
 
 namespace shufflefs {
 namespace {
@@ -98,10 +99,17 @@ std::string PackText(const PackReport& report) {
         &text, Counted(report.unpacked_files, "file is", "files are"),
         " not in it: splits, manifests and other files that never move\n");
   }
-  absl::StrAppend(&text, "mount it: shufflefs -o policy=brand,",
-                  report.names_stay ? "substitute=directory," : "",
-                  "brand.packed=", Quoted(OptionValue(report.destination)), " ",
-                  Quoted(report.source), " MOUNTPOINT\n");
+  for (const PolicyEntry* entry : Policies()) {
+    const std::unique_ptr<const Policy> policy =
+        entry->make(PolicyOptions(), nullptr);
+    const PoolFacet* const pool = policy->pool();
+    if (pool == nullptr || pool->packed_key.empty()) continue;
+    absl::StrAppend(&text, "mount it: shufflefs -o policy=", entry->name, ",",
+                    report.names_stay ? "substitute=directory," : "",
+                    pool->packed_key, "=",
+                    Quoted(OptionValue(report.destination)), " ",
+                    Quoted(report.source), " MOUNTPOINT\n");
+  }
   return text;
 }
 

@@ -15,6 +15,7 @@ namespace {
 using status_fields::Count;
 using status_fields::Json;
 using status_fields::Number;
+using status_fields::PrefetchOf;
 using status_fields::ShownStatus;
 using status_fields::TextOf;
 
@@ -61,9 +62,9 @@ std::string Share(absl::optional<double> part, absl::optional<double> rest) {
 std::string Hits(const ViewChange& view) {
   const auto hits = Growth(view.before, view.after, "hits");
   if (hits) return Share(hits, Growth(view.before, view.after, "misses"));
-  const auto before = view.before.find("clairvoyant");
-  const auto after = view.after.find("clairvoyant");
-  if (before == view.before.end() || after == view.after.end()) return kUnknown;
+  const Json* const before = PrefetchOf(view.before);
+  const Json* const after = PrefetchOf(view.after);
+  if (before == nullptr || after == nullptr) return kUnknown;
   const auto ready = Growth(*before, *after, "ready");
   const auto opens = Growth(*before, *after, "opens");
   if (!ready || !opens) return kUnknown;

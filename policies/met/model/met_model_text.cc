@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/verify/met_model_text.h"
+#include "policies/met/model/met_model_text.h"
 
 #include <algorithm>
 #include <cmath>

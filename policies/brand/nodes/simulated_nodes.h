@@ -2,8 +2,8 @@
 // `shufflectl simulate brand --nodes`: what peers cost each other and the
 // source, and what the protocol of the Brand paper (arXiv:2505.16280) costs on
 // several nodes, beside the paper's own table.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_NODES_H_
-#define SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_NODES_H_
+#ifndef SHUFFLEFS_POLICIES_BRAND_NODES_SIMULATED_NODES_H_
+#define SHUFFLEFS_POLICIES_BRAND_NODES_SIMULATED_NODES_H_
 
 #include <array>
 #include <cstdint>
@@ -11,8 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "core/base/types.h"
-#include "mount-tools/ctl/check/simulated_pool.h"
+#include "core/policy/policy_model.h"
 
 namespace shufflefs {
 
@@ -36,9 +35,9 @@ struct SimulatedPeers {
 };
 
 // As SimulateNodes.
-absl::StatusOr<SimulatedPeers> SimulatePeers(const PoolData& data,
-                                             const PoolOptions& simulated,
-                                             uint32_t nodes, Epoch epoch);
+absl::StatusOr<SimulatedPeers> SimulatePeers(const ModelRequest& request,
+                                             const ModelData& data,
+                                             uint32_t nodes);
 
 std::string SimulatedPeersText(const SimulatedPeers& found);
 nlohmann::ordered_json SimulatedPeersJson(const SimulatedPeers& found);
@@ -61,16 +60,16 @@ struct SimulatedNodes {
   std::array<Row, kVariants> rows;
 };
 
-// `simulated.memory_bytes` are those of each node. A tenth of them is for what
+// `request.memory_bytes` are those of each node. A tenth of them is for what
 // others send ahead; this was best in the paper. Takes some us per sample.
 // Errors: InvalidArgument for memory that no mount would accept.
-absl::StatusOr<SimulatedNodes> SimulateNodes(const PoolData& data,
-                                             const PoolOptions& simulated,
-                                             uint32_t nodes, Epoch epoch);
+absl::StatusOr<SimulatedNodes> SimulateNodes(const ModelRequest& request,
+                                             const ModelData& data,
+                                             uint32_t nodes);
 
 std::string SimulatedNodesText(const SimulatedNodes& found);
 nlohmann::ordered_json SimulatedNodesJson(const SimulatedNodes& found);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_CHECK_SIMULATED_NODES_H_
+#endif  // SHUFFLEFS_POLICIES_BRAND_NODES_SIMULATED_NODES_H_

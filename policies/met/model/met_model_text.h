@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analytical model of MET as text and as JSON. Pure.
-#ifndef SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_MET_MODEL_TEXT_H_
-#define SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_MET_MODEL_TEXT_H_
+#ifndef SHUFFLEFS_POLICIES_MET_MODEL_MET_MODEL_TEXT_H_
+#define SHUFFLEFS_POLICIES_MET_MODEL_MET_MODEL_TEXT_H_
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -25,4 +25,4 @@ nlohmann::ordered_json MetModelObject(const MetQuestion& question);
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_MOUNT_TOOLS_CTL_VERIFY_MET_MODEL_TEXT_H_
+#endif  // SHUFFLEFS_POLICIES_MET_MODEL_MET_MODEL_TEXT_H_

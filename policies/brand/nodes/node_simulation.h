@@ -14,8 +14,8 @@
 //
 // The nodes read in step. Each has every n-th name of a random order, as
 // DistributedSampler gives them.
-#ifndef SHUFFLEFS_POLICIES_AUTO_NODE_SIMULATION_H_
-#define SHUFFLEFS_POLICIES_AUTO_NODE_SIMULATION_H_
+#ifndef SHUFFLEFS_POLICIES_BRAND_NODES_NODE_SIMULATION_H_
+#define SHUFFLEFS_POLICIES_BRAND_NODES_NODE_SIMULATION_H_
 
 #include <cstdint>
 #include <vector>
@@ -89,4 +89,4 @@ class NodeSimulation {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_POLICIES_AUTO_NODE_SIMULATION_H_
+#endif  // SHUFFLEFS_POLICIES_BRAND_NODES_NODE_SIMULATION_H_

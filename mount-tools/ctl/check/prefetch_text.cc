@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/check/clairvoyant_text.h"
+#include "mount-tools/ctl/check/prefetch_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,6 +12,7 @@ namespace {
 using status_fields::Count;
 using status_fields::Json;
 using status_fields::Number;
+using status_fields::PrefetchOf;
 using status_fields::TextOf;
 
 // The order that a job reads in, as far as it was recognised.
@@ -35,7 +36,7 @@ std::string Foreseen(const Json& job) {
 }
 
 // How much of the prefetched data was used.
-std::vector<std::string> ClairvoyantShares(const Json& prefetcher) {
+std::vector<std::string> PrefetchShares(const Json& prefetcher) {
   std::vector<std::string> shares;
   if (const auto ready = Number(prefetcher, "ready_share")) {
     shares.push_back(
@@ -51,10 +52,10 @@ std::vector<std::string> ClairvoyantShares(const Json& prefetcher) {
 
 }  // namespace
 
-std::vector<std::string> ClairvoyantLines(const Json& view) {
+std::vector<std::string> PrefetchLines(const Json& view) {
   std::vector<std::string> lines;
-  const auto prefetcher = view.find("clairvoyant");
-  if (prefetcher == view.end() || !prefetcher->is_object()) return lines;
+  const Json* const prefetcher = PrefetchOf(view);
+  if (prefetcher == nullptr) return lines;
   const auto jobs = prefetcher->find("jobs");
   if (jobs == prefetcher->end() || !jobs->is_array()) return lines;
   for (const Json& job : *jobs) {
@@ -66,7 +67,7 @@ std::vector<std::string> ClairvoyantLines(const Json& view) {
         files ? absl::StrCat(" (", Counted(*files, "file", "files"), ")") : "",
         " ", Foreseen(job)));
   }
-  std::string shares = absl::StrJoin(ClairvoyantShares(*prefetcher), " | ");
+  std::string shares = absl::StrJoin(PrefetchShares(*prefetcher), " | ");
   if (shares.empty() || lines.empty()) return lines;
   if (lines.size() > 1) {
     lines.push_back(absl::StrCat("in all ", shares));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/auto/peers_simulation.h"
+#include "policies/brand/nodes/peers_simulation.h"
 
 #include <algorithm>
 #include <numeric>

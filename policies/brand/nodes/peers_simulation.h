@@ -13,8 +13,8 @@
 // The nodes read in step. Each has every n-th name of a random order, as
 // DistributedSampler gives them, and knows that order from the first name on.
 // What a pool fetches is there at once.
-#ifndef SHUFFLEFS_POLICIES_AUTO_PEERS_SIMULATION_H_
-#define SHUFFLEFS_POLICIES_AUTO_PEERS_SIMULATION_H_
+#ifndef SHUFFLEFS_POLICIES_BRAND_NODES_PEERS_SIMULATION_H_
+#define SHUFFLEFS_POLICIES_BRAND_NODES_PEERS_SIMULATION_H_
 
 #include <cstdint>
 #include <memory>
@@ -121,4 +121,4 @@ class PeersSimulation {
 
 }  // namespace shufflefs
 
-#endif  // SHUFFLEFS_POLICIES_AUTO_PEERS_SIMULATION_H_
+#endif  // SHUFFLEFS_POLICIES_BRAND_NODES_PEERS_SIMULATION_H_

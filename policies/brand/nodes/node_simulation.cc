@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/auto/node_simulation.h"
+#include "policies/brand/nodes/node_simulation.h"
 
 #include <algorithm>
 #include <utility>

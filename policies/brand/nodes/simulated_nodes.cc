@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mount-tools/ctl/check/simulated_nodes.h"
+#include "policies/brand/nodes/simulated_nodes.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,9 +14,9 @@
 #include "core/peers/peers.h"
 #include "core/pool/pool_memory.h"
 #include "core/pool/supply.h"
-#include "policies/auto/node_simulation.h"
-#include "policies/auto/peers_simulation.h"
-#include "policies/registry.h"
+#include "policies/brand/brand.h"
+#include "policies/brand/nodes/node_simulation.h"
+#include "policies/brand/nodes/peers_simulation.h"
 
 namespace shufflefs {
 namespace {
@@ -60,8 +60,10 @@ MemoryOfNode DivideMemory(uint64_t memory) {
   config.peers.members = "peers";
   config.views.resize(1);
   config.views.front().policy = "brand";
-  return {MemoryOfAView(config, Policies()),
-          PeersBytes(config, Policies(), PoolBytes(memory))};
+  const PolicyEntry* const entries[] = {&kBrandEntry};
+  const PolicyTable policies = entries;
+  return {MemoryOfAView(config, policies),
+          PeersBytes(config, policies, PoolBytes(memory))};
 }
 
 SimulatedPeers::Epoch PerSample(const PeersTraffic& traffic,
@@ -86,37 +88,38 @@ absl::Status CheckMemory(uint64_t pool) {
 
 }  // namespace
 
-absl::StatusOr<SimulatedPeers> SimulatePeers(const PoolData& data,
-                                             const PoolOptions& simulated,
-                                             uint32_t nodes, Epoch epoch) {
-  const MemoryOfNode memory = DivideMemory(simulated.memory_bytes);
+absl::StatusOr<SimulatedPeers> SimulatePeers(const ModelRequest& request,
+                                             const ModelData& data,
+                                             uint32_t nodes) {
+  const MemoryOfNode memory = DivideMemory(request.memory_bytes);
   RETURN_IF_ERROR(CheckMemory(memory.pool));
-  PoolInput input = MakePoolInput(data, simulated);
-  input.binder.memory_bytes = memory.pool;
+  BinderInput input = *data.binder;
+  input.memory_bytes = memory.pool;
   SimulatedPeers found;
   found.nodes = nodes;
-  found.memory_bytes = simulated.memory_bytes;
+  found.memory_bytes = request.memory_bytes;
   found.room_bytes = memory.room;
   const uint64_t mean =
-      std::accumulate(data.bytes.begin(), data.bytes.end(), uint64_t{0}) /
-          std::max<size_t>(1, data.bytes.size()) +
+      std::accumulate(data.bytes->begin(), data.bytes->end(), uint64_t{0}) /
+          std::max<size_t>(1, data.bytes->size()) +
       1;
   found.names_ahead =
       std::min(kMostNamesAhead, Peers::NamesAheadIn(memory.room, mean));
-  found.how = input.how;
+  found.how = data.how;
+  const BrandOptions brand = BrandOptions::Of(request.keys);
   PeersSimulation::Options options{.nodes = nodes,
                                    .names_ahead = found.names_ahead,
                                    .room_bytes = memory.room,
-                                   .binding = simulated.binding,
-                                   .locality = simulated.locality};
-  const Epoch after(epoch.value() + 1);
-  PeersSimulation simulation(input.binder, options);
-  found.first = PerSample(simulation.Run(simulated.seed, epoch), input.binder);
-  found.next = PerSample(simulation.Run(simulated.seed, after), input.binder);
+                                   .binding = brand.binding,
+                                   .locality = brand.locality};
+  const Epoch after(request.epoch.value() + 1);
+  PeersSimulation simulation(input, options);
+  found.first = PerSample(simulation.Run(request.seed, request.epoch), input);
+  found.next = PerSample(simulation.Run(request.seed, after), input);
   options.names_ahead = options.room_bytes = 0;
-  PeersSimulation alone(input.binder, options);
-  alone.Run(simulated.seed, epoch);
-  found.alone = PerSample(alone.Run(simulated.seed, after), input.binder);
+  PeersSimulation alone(input, options);
+  alone.Run(request.seed, request.epoch);
+  found.alone = PerSample(alone.Run(request.seed, after), input);
   return found;
 }
 
@@ -167,26 +170,26 @@ nlohmann::ordered_json SimulatedPeersJson(const SimulatedPeers& found) {
           {"one_by_one", json_of(found.alone)}};
 }
 
-absl::StatusOr<SimulatedNodes> SimulateNodes(const PoolData& data,
-                                             const PoolOptions& simulated,
-                                             uint32_t nodes, Epoch epoch) {
-  const uint64_t pool = GuaranteeOf(simulated.memory_bytes, 1);
+absl::StatusOr<SimulatedNodes> SimulateNodes(const ModelRequest& request,
+                                             const ModelData& data,
+                                             uint32_t nodes) {
+  const uint64_t pool = GuaranteeOf(request.memory_bytes, 1);
   RETURN_IF_ERROR(CheckMemory(pool));
   SimulatedNodes found;
   found.nodes = nodes;
-  found.memory_bytes = simulated.memory_bytes;
+  found.memory_bytes = request.memory_bytes;
   found.ahead_bytes = pool / 10;
-  PoolInput input = MakePoolInput(data, simulated);
-  input.binder.memory_bytes = nodes * (pool - found.ahead_bytes);
-  found.how = input.how;
+  BinderInput input = *data.binder;
+  input.memory_bytes = nodes * (pool - found.ahead_bytes);
+  found.how = data.how;
   for (size_t i = 0; i < found.rows.size(); ++i) {
     const Variant& variant = kVariants[i];
     const NodeTraffic traffic =
-        Run(input.binder,
+        Run(input,
             {.nodes = nodes,
              .refill = variant.refill,
              .ahead_bytes = variant.prefetch ? found.ahead_bytes : 0},
-            simulated.seed, epoch);
+            request.seed, request.epoch);
     found.locations = traffic.locations;
     const auto locations = static_cast<double>(traffic.locations);
     found.rows[i] = {static_cast<double>(traffic.misses) / locations,
