@@ -319,9 +319,9 @@ ReadBy Filesystem::ReadsOf(Node node) const {
 bool Filesystem::IsStale(Node node, int32_t pid) const {
   const std::shared_ptr<RecordEpoch> records =
       tree_.load(std::memory_order_acquire)->RecordsOf(node);
-  return records == nullptr ||
-         served()->views()[node.view]->OpenContainer(
-             EntryId(node.id), *records, pid) == View::OpenVerdict::kStale;
+  return records == nullptr || served()->views()[node.view]->OpenContainer(
+                                   EntryId(node.id), *records, pid,
+                                   MonotonicNow()) == View::OpenVerdict::kStale;
 }
 
 bool Filesystem::IsReadAgain(Node node) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "core/base/lazy.h"
 #include "core/base/mutex.h"
 #include "core/binding/listed_piece.h"
 
@@ -108,6 +109,53 @@ class Listings : public Sequence {
   mutable Mutex mu_;
 };
 
+class Without : public Sequence {
+ public:
+  Without(std::unique_ptr<Sequence> all,
+          std::shared_ptr<const std::vector<SampleId>> left_out)
+      : all_(std::move(all)), left_out_(std::move(left_out)) {}
+
+  SampleId At(uint64_t position) const override {
+    const std::vector<uint32_t>& places = Places();
+    // The first that is left out behind it.
+    const auto behind = std::partition_point(
+        places.begin(), places.end(), [&](const uint32_t& place) {
+          const auto before = static_cast<uint64_t>(&place - places.data());
+          return place - before <= position;
+        });
+    return all_->At(position + static_cast<uint64_t>(behind - places.begin()));
+  }
+
+  uint64_t PositionOf(SampleId sample) const override {
+    const std::vector<uint32_t>& places = Places();
+    const uint64_t position = all_->PositionOf(sample);
+    const auto behind =
+        std::lower_bound(places.begin(), places.end(), position);
+    return position - static_cast<uint64_t>(behind - places.begin());
+  }
+
+ private:
+  // The positions that are left out, in order. 32 bits suffice, as there are
+  // not more files.
+  const std::vector<uint32_t>& Places() const {
+    return places_.Get([this] {
+      std::vector<uint32_t> places;
+      places.reserve(left_out_->size());
+      for (const SampleId sample : *left_out_) {
+        places.push_back(static_cast<uint32_t>(all_->PositionOf(sample)));
+      }
+      std::sort(places.begin(), places.end());
+      return places;
+    });
+  }
+
+  // Constant after construction.
+  const std::unique_ptr<const Sequence> all_;
+  const std::shared_ptr<const std::vector<SampleId>> left_out_;
+  // Self-synchronised.
+  const Lazy<std::vector<uint32_t>> places_;
+};
+
 }  // namespace
 
 std::unique_ptr<Sequence> RankSequence(std::shared_ptr<const Binding> binding) {
@@ -121,6 +169,12 @@ std::unique_ptr<Sequence> NameSequence(std::shared_ptr<const Binding> binding) {
 std::unique_ptr<Sequence> ListingSequence(
     std::shared_ptr<const Binding> binding) {
   return std::make_unique<Listings>(std::move(binding));
+}
+
+std::unique_ptr<Sequence> SequenceWithout(
+    std::unique_ptr<Sequence> all,
+    std::shared_ptr<const std::vector<SampleId>> left_out) {
+  return std::make_unique<Without>(std::move(all), std::move(left_out));
 }
 
 }  // namespace shufflefs

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/base/types.h"
 #include "core/binding/binding.h"
@@ -31,6 +32,11 @@ std::unique_ptr<Sequence> NameSequence(std::shared_ptr<const Binding> binding);
 // directory after directory.
 std::unique_ptr<Sequence> ListingSequence(
     std::shared_ptr<const Binding> binding);
+// The order of `all` without some samples: positions are those among the rest.
+// `left_out` has each of these once. PositionOf must not be asked about them.
+std::unique_ptr<Sequence> SequenceWithout(
+    std::unique_ptr<Sequence> all,
+    std::shared_ptr<const std::vector<SampleId>> left_out);
 
 }  // namespace shufflefs
 

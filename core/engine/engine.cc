@@ -191,6 +191,7 @@ SetupTools Engine::Tools() {
   tools.supply = supplies_.maker();
   tools.ahead = supplies_.ahead_maker();
   tools.prefetcher = supplies_.prefetcher_maker();
+  tools.containers = records_.finder();
   tools.records = records_.maker();
   tools.waits = parts_.hooks.waits;
   for (const ViewConfig& view : parts_.config.views) {

@@ -119,12 +119,19 @@ bool MayHaveContainers(const MountConfig& mount, const SourceDir& source,
   return false;
 }
 
+ContainersMaker RecordsFactory::finder() {
+  return [this](const ViewConfig& config,
+                std::shared_ptr<const Dataset> dataset, const Policy& policy) {
+    return Find(config, std::move(dataset), policy);
+  };
+}
+
 RecordsMaker RecordsFactory::maker() {
-  return
-      [this](const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-             const Policy& policy, uint64_t pools) {
-        return Make(config, std::move(dataset), policy, pools);
-      };
+  return [this](const ViewConfig& config,
+                const std::shared_ptr<const Dataset>& dataset,
+                const Policy& policy, const WantedRecords& wanted) {
+    return Make(config, *dataset, policy, wanted);
+  };
 }
 
 absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
@@ -182,42 +189,64 @@ absl::optional<OwnedDir> RecordsFactory::Saved() const {
   return absl::nullopt;
 }
 
-absl::StatusOr<ViewRecords> RecordsFactory::Make(
+absl::StatusOr<std::shared_ptr<ContainerSet>> RecordsFactory::Find(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-    const Policy& policy, uint64_t pools) {
+    const Policy& policy) {
   ContainerSetOptions options;
   options.padded = PaddedOf(*parts_.source, *dataset);
   options.only_padded = !ShufflesRecords(policy, config, *dataset);
+  if (options.only_padded && options.padded->empty()) return nullptr;
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<ContainerSet> containers,
+      ContainersOf(*parts_.config, config, dataset, std::move(options)));
+  if (!containers->empty()) return containers;
+  const ContainerReport report = containers->Report();
+  if (report.untouched.empty() && report.warnings.empty()) return nullptr;
+  // There is nothing to shuffle, but something to report.
+  LogReport(report);
+  return containers;
+}
+
+absl::optional<PoolMemory> RecordsFactory::MemoryOfRecords(
+    const ViewConfig& config, const WantedRecords& wanted) const {
+  const uint64_t pools = wanted.beside_supply ? 2 : 1;
+  PoolMemory memory = MemoryOf(parts_.memory, config, pools);
+  if (wanted.plain_bytes > 0) {
+    memory.guarantee -=
+        MemoryOfPlainFiles(memory.guarantee, wanted.plain_bytes);
+  }
+  if (pools == 1 || memory.guarantee >= RecordPool::kLeastMemory) return memory;
+  Log(LogLevel::kWarning,
+      absl::StrCat("containers are shown as they are: to shuffle them, too, "
+                   "memory must be at least ",
+                   FormatBytes(MemoryFor(pools * RecordPool::kLeastMemory,
+                                         parts_.config->views.size()))));
+  return absl::nullopt;
+}
+
+absl::StatusOr<ViewRecords> RecordsFactory::Make(const ViewConfig& config,
+                                                 const Dataset& dataset,
+                                                 const Policy& policy,
+                                                 const WantedRecords& wanted) {
   ViewRecords records;
-  if (options.only_padded && options.padded->empty()) return records;
-  ASSIGN_OR_RETURN(auto containers, ContainersOf(*parts_.config, config,
-                                                 dataset, std::move(options)));
-  if (containers->empty()) {
-    const ContainerReport report = containers->Report();
-    if (report.untouched.empty() && report.warnings.empty()) return records;
-    // There is nothing to shuffle, but something to report.
-    LogReport(report);
-    records.containers = std::move(containers);
-    return records;
-  }
+  absl::optional<PoolMemory> memory = MemoryOfRecords(config, wanted);
+  if (!memory) return records;
   RecordPool::Parts pool;
-  pool.memory = MemoryOf(parts_.memory, config, pools);
-  if (pools > 1 && pool.memory.guarantee < RecordPool::kLeastMemory) {
-    Log(LogLevel::kWarning,
-        absl::StrCat("containers are shown as they are: to shuffle them, too, "
-                     "memory must be at least ",
-                     FormatBytes(MemoryFor(pools * RecordPool::kLeastMemory,
-                                           parts_.config->views.size()))));
-    return records;
-  }
-  records.containers = containers;
+  pool.memory = *std::move(memory);
+  records.containers = wanted.containers;
   pool.stall = parts_.stall;
   pool.worker = &worker_;
-  RETURN_IF_ERROR(TakeSource(config, *dataset, policy, pool, records));
+  RETURN_IF_ERROR(TakeSource(config, dataset, policy, pool, records));
   ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
-  if (ShufflesRecords(policy, config, *dataset)) {
-    WarnOfWindow(policy, *containers, *records.pool);
+  if (ShufflesRecords(policy, config, dataset)) {
+    WarnOfWindow(policy, *records.containers, *records.pool);
   }
+  Index(records.containers);
+  return records;
+}
+
+void RecordsFactory::Index(const std::shared_ptr<ContainerSet>& containers) {
+  if (!containers->TakeIndexing()) return;
   indexers_.Start("sfs-records",
                   [this, containers, saved = Saved()](std::stop_token stop) {
                     ContainerSet::IndexOptions options;
@@ -227,7 +256,6 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(
                     if (stop.stop_requested()) return;
                     LogReport(containers->Report());
                   });
-  return records;
 }
 
 void RecordsFactory::Stop() {

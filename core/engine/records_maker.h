@@ -53,15 +53,24 @@ class RecordsFactory {
   explicit RecordsFactory(const Parts& parts) : parts_(parts) {}
   ~RecordsFactory() { Stop(); }
 
-  // The factory outlives the result.
+  // The factory outlives the results.
+  ContainersMaker finder();
   RecordsMaker maker();
   // Stops indexing. Blocks until a read of the source has ended.
   void Stop();
 
  private:
+  absl::StatusOr<std::shared_ptr<ContainerSet>> Find(
+      const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+      const Policy& policy);
   absl::StatusOr<ViewRecords> Make(const ViewConfig& config,
-                                   std::shared_ptr<const Dataset> dataset,
-                                   const Policy& policy, uint64_t pools);
+                                   const Dataset& dataset, const Policy& policy,
+                                   const WantedRecords& wanted);
+  // The memory of the records. Empty if there is too little beside a supply.
+  absl::optional<PoolMemory> MemoryOfRecords(const ViewConfig& config,
+                                             const WantedRecords& wanted) const;
+  // Begins to find the records, unless that was begun before.
+  void Index(const std::shared_ptr<ContainerSet>& containers);
   // Returns the directory for indexes. If it cannot be made, logs a line and
   // returns nothing.
   absl::optional<OwnedDir> Saved() const;

@@ -38,6 +38,12 @@ constexpr uint64_t kStagingPart = 8;
 constexpr uint64_t kLeastOfAView = uint64_t{16} << 20;
 constexpr uint64_t kLeastWithoutRecords =
     HeldFiles::kLeastMemory + (uint64_t{2} << 20);
+// Plain files beside records get at most this part of a view's memory. They
+// need little: only what is about to be opened is read ahead.
+constexpr uint64_t kPlainPart = 4;
+// The records keep this, with the copies of a policy that stages.
+constexpr uint64_t kLeastOfRecords =
+    RecordPool::kLeastMemory + (uint64_t{6} << 20);
 constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
 // Reads of a few KiB at a time that a network answers together. A disk's head
 // gains nothing from so many, and an urgent read would wait for all of them.
@@ -69,6 +75,14 @@ std::vector<SampleId> ContainersIn(const Dataset& dataset,
     samples.push_back(dataset.grouping().sample(file));
   }
   return samples;
+}
+
+// What reads plain files ahead leaves to the pool of records. Empty: nothing.
+std::function<bool(EntryId)> LeftOut(const PlainFiles& files) {
+  if (files.containers == nullptr) return nullptr;
+  return [containers = files.containers](EntryId file) {
+    return containers->Covers(file);
+  };
 }
 
 struct ChunkNeeds {
@@ -204,6 +218,13 @@ PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools) {
   return memory;
 }
 
+uint64_t MemoryOfPlainFiles(uint64_t guarantee, uint64_t plain_bytes) {
+  const uint64_t bytes = std::max(std::min(plain_bytes, guarantee / kPlainPart),
+                                  HeldFiles::kLeastMemory) /
+                         Arena::kPage * Arena::kPage;
+  return guarantee < bytes + kLeastOfRecords ? 0 : bytes;
+}
+
 SupplyMaker SupplyFactory::maker() {
   return
       [this](const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
@@ -213,9 +234,10 @@ SupplyMaker SupplyFactory::maker() {
 }
 
 ReadAheadMaker SupplyFactory::ahead_maker() {
-  return [this](std::shared_ptr<const Dataset> dataset) {
-    return MakeAhead(std::move(dataset));
-  };
+  return
+      [this](std::shared_ptr<const Dataset> dataset, const PlainFiles& files) {
+        return MakeAhead(std::move(dataset), files);
+      };
 }
 
 NameForesightMaker SupplyFactory::foresight_maker(uint64_t most) {
@@ -234,16 +256,22 @@ NameForesightMaker SupplyFactory::foresight_maker(uint64_t most) {
 
 SamplerPrefetcherMaker SupplyFactory::prefetcher_maker() {
   return [this](const PrefetchFacet& requests,
-                std::shared_ptr<const Dataset> dataset, bool read_before) {
-    return MakeSamplerPrefetcher(requests, std::move(dataset), read_before);
+                std::shared_ptr<const Dataset> dataset, const PlainFiles& files,
+                bool read_before) {
+    return MakeSamplerPrefetcher(requests, std::move(dataset), files,
+                                 read_before);
   };
 }
 
 absl::StatusOr<absl::optional<SupplyFactory::SlowSource>>
 SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
-                            bool in_batches) {
+                            const PlainFiles& files, bool in_batches) {
   SlowSource slow;
   slow.memory = parts_.memory;
+  if (files.containers != nullptr) {
+    slow.memory.guarantee =
+        MemoryOfPlainFiles(slow.memory.guarantee, files.bytes);
+  }
   if (slow.memory.guarantee < HeldFiles::kLeastMemory) return absl::nullopt;
   const DeviceProbe probe =
       parts_.devices->Find(dataset->catalogue(), dataset->root());
@@ -265,9 +293,10 @@ SupplyFactory::SlowSourceOf(const std::shared_ptr<const Dataset>& dataset,
 absl::StatusOr<std::shared_ptr<SamplerPrefetcher>>
 SupplyFactory::MakeSamplerPrefetcher(const PrefetchFacet& requests,
                                      std::shared_ptr<const Dataset> dataset,
+                                     const PlainFiles& files,
                                      bool read_before) {
   ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
-                   SlowSourceOf(dataset, /*in_batches=*/false));
+                   SlowSourceOf(dataset, files, /*in_batches=*/false));
   if (!slow) return nullptr;
   SamplerPrefetcher::Parts parts;
   parts.memory = std::move(slow->memory);
@@ -276,6 +305,7 @@ SupplyFactory::MakeSamplerPrefetcher(const PrefetchFacet& requests,
       "what readers are going to open is read ahead, because ", slow->line);
   parts.source = std::move(slow->source);
   parts.dataset = std::move(dataset);
+  parts.leaves_out = LeftOut(files);
   parts.seeds = requests.seeds;
   parts.search_cores = requests.search_cores;
   parts.job_tracker = parts_.job_tracker;
@@ -291,16 +321,17 @@ SupplyFactory::MakeSamplerPrefetcher(const PrefetchFacet& requests,
 }
 
 absl::StatusOr<std::shared_ptr<ReadAhead>> SupplyFactory::MakeAhead(
-    std::shared_ptr<const Dataset> dataset) {
+    std::shared_ptr<const Dataset> dataset, const PlainFiles& files) {
   // If all fits into memory, the kernel keeps what was read once.
   if (TotalsBelow(dataset->catalogue(), dataset->root()).bytes <=
       MachineMemoryBytes()) {
     return nullptr;
   }
   ASSIGN_OR_RETURN(absl::optional<SlowSource> slow,
-                   SlowSourceOf(dataset, /*in_batches=*/true));
+                   SlowSourceOf(dataset, files, /*in_batches=*/true));
   if (!slow) return nullptr;
   ReadAhead::Parts parts;
+  parts.leaves_out = LeftOut(files);
   parts.memory = std::move(slow->memory);
   parts.addresses = std::move(slow->addresses);
   parts.how = absl::StrCat("orders that are known are read ahead, because ",

@@ -48,6 +48,9 @@ uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies,
                        bool may_have_records = true);
 // Returns `memory` as one of `pools` pools of the view gets it.
 PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools);
+// Returns how much of a view's guarantee is for reading ahead `plain_bytes`
+// bytes of files beside its records. 0: too little is left for that.
+uint64_t MemoryOfPlainFiles(uint64_t guarantee, uint64_t plain_bytes);
 // Returns whether it pays to wait until reads are in device order.
 bool Seeks(const DeviceProbe& probe);
 
@@ -113,15 +116,16 @@ class SupplyFactory {
   // `in_batches`: on a device that seeks, each Fetch starts after the one
   // before.
   absl::StatusOr<absl::optional<SlowSource>> SlowSourceOf(
-      const std::shared_ptr<const Dataset>& dataset, bool in_batches);
+      const std::shared_ptr<const Dataset>& dataset, const PlainFiles& files,
+      bool in_batches);
   // Returns null if there is nothing to gain: memory holds the dataset, or as
   // above.
   absl::StatusOr<std::shared_ptr<ReadAhead>> MakeAhead(
-      std::shared_ptr<const Dataset> dataset);
+      std::shared_ptr<const Dataset> dataset, const PlainFiles& files);
   // Returns null as above.
   absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> MakeSamplerPrefetcher(
       const PrefetchFacet& requests, std::shared_ptr<const Dataset> dataset,
-      bool read_before);
+      const PlainFiles& files, bool read_before);
   // Destroys the readers of packs that no pool uses any more.
   void DropIdlePacks();
   // kInBatches is for devices that seek: FileReaderOptions::batch_by_batch.

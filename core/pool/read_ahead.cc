@@ -15,20 +15,20 @@ namespace {
 constexpr size_t kMostFollowed = 12;
 constexpr uint64_t kLeastAhead = 8;  // samples
 
-uint64_t MeanBytes(const Dataset& dataset) {
-  const Grouping& grouping = dataset.grouping();
-  uint64_t bytes = 0;
-  uint64_t samples = 0;
-  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
-    const Grouping::Group& group = grouping.group(GroupId(g));
-    samples += group.samples;
-    for (uint64_t i = 0; i < uint64_t{group.samples} * group.columns; ++i) {
-      const EntryId file =
-          grouping.member(GroupId(g), i / group.columns, i % group.columns);
-      bytes += Arena::Footprint(dataset.catalogue().attributes(file).size);
+std::shared_ptr<const std::vector<SampleId>> LeftOut(
+    const ReadAhead::Parts& parts) {
+  auto samples = std::make_shared<std::vector<SampleId>>();
+  if (!parts.leaves_out) return samples;
+  const Grouping& grouping = parts.dataset->grouping();
+  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
+    const SampleId sample(s);
+    bool all = true;
+    for (uint32_t c = 0; c < grouping.columns(sample) && all; ++c) {
+      all = parts.leaves_out(grouping.member(sample, c));
     }
+    if (all) samples->push_back(sample);
   }
-  return samples == 0 ? Arena::kPage : std::max<uint64_t>(bytes / samples, 1);
+  return samples;
 }
 
 }  // namespace
@@ -46,16 +46,38 @@ absl::StatusOr<std::shared_ptr<ReadAhead>> ReadAhead::Make(Parts parts) {
 }
 
 ReadAhead::ReadAhead(Parts parts, std::shared_ptr<HeldFiles> files)
-    : dataset_(std::move(parts.dataset)),
+    : dataset_(parts.dataset),
       addresses_(std::move(parts.addresses)),
+      leaves_out_(parts.leaves_out),
       how_(std::move(parts.how)),
-      mean_bytes_(MeanBytes(*dataset_)),
+      left_out_(LeftOut(parts)),
+      mean_bytes_(MeanBytes()),
       files_(std::move(files)) {}
 
+uint64_t ReadAhead::MeanBytes() const {
+  const Grouping& grouping = dataset_->grouping();
+  uint64_t bytes = 0;
+  for (uint32_t g = 0; g < grouping.group_count(); ++g) {
+    const Grouping::Group& group = grouping.group(GroupId(g));
+    for (uint64_t i = 0; i < uint64_t{group.samples} * group.columns; ++i) {
+      const EntryId file =
+          grouping.member(GroupId(g), i / group.columns, i % group.columns);
+      if (IsLeftOut(file)) continue;
+      bytes += Arena::Footprint(dataset_->catalogue().attributes(file).size);
+    }
+  }
+  const uint64_t samples = grouping.sample_count() - left_out_->size();
+  return samples == 0 ? Arena::kPage : std::max<uint64_t>(bytes / samples, 1);
+}
+
 void ReadAhead::Add(const Binding* binding, bool ranks,
-                    std::unique_ptr<const Sequence> sequence) {
-  followed_.push_front(Followed{++last_id_, binding, ranks, std::move(sequence),
-                                Cursors(dataset_->grouping().sample_count())});
+                    std::unique_ptr<Sequence> sequence) {
+  if (!left_out_->empty()) {
+    sequence = SequenceWithout(std::move(sequence), left_out_);
+  }
+  followed_.push_front(Followed{
+      ++last_id_, binding, ranks, std::move(sequence),
+      Cursors(dataset_->grouping().sample_count() - left_out_->size())});
   // Sequences of the live epoch are removed last because they are read most.
   while (followed_.size() > kMostFollowed) {
     auto last = std::find_if(followed_.rbegin(), followed_.rend(),
@@ -161,7 +183,9 @@ bool ReadAhead::StartSample(const Followed& followed, uint64_t position,
   const HeldFiles::Owner owner{followed.id, position};
   for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
     const EntryId file = grouping.member(sample, c);
-    if (files_->IsResident(file) || !files_->MayHold(file)) continue;
+    if (IsLeftOut(file) || files_->IsResident(file) || !files_->MayHold(file)) {
+      continue;
+    }
     if (files_->Start(file, owner, pieces)) continue;
     if (noted_ < reclaimed_at_ + kLeastAhead) return false;
     Reclaim();

@@ -6,6 +6,7 @@
 #define SHUFFLEFS_CORE_POOL_READ_AHEAD_H_
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -41,6 +42,10 @@ class ReadAhead : public ContentProvider,
     // By SampleId: the sample's place on a device that seeks. Each batch is
     // read in the order of these. If empty, the order of reads does not matter.
     std::vector<uint64_t> addresses;
+    // Files that somebody else answers. They are never fetched or asked for,
+    // and readers of the rest go past them. Empty: there are none. No call may
+    // block.
+    std::function<bool(EntryId)> leaves_out;
     std::string how;              // for `status`
     StallClock* stall = nullptr;  // outlives this; may be null
   };
@@ -76,7 +81,7 @@ class ReadAhead : public ContentProvider,
   ReadAhead(Parts parts, std::shared_ptr<HeldFiles> files);
 
   void Add(const Binding* binding, bool ranks,
-           std::unique_ptr<const Sequence> sequence)
+           std::unique_ptr<Sequence> sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Note(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Plan(Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -84,6 +89,10 @@ class ReadAhead : public ContentProvider,
   // nothing fits.
   bool Start(Followed& followed, const Cursors::Range& range, Pieces& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  uint64_t MeanBytes() const;
+  bool IsLeftOut(EntryId file) const {
+    return leaves_out_ && leaves_out_(file);
+  }
   // Returns false if there is no memory for the sample.
   bool StartSample(const Followed& followed, uint64_t position, Pieces& pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -98,8 +107,11 @@ class ReadAhead : public ContentProvider,
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
   const std::vector<uint64_t> addresses_;
+  const std::function<bool(EntryId)> leaves_out_;  // may be empty
   const std::string how_;
-  const uint64_t mean_bytes_;  // of a sample
+  // The samples all of whose files are left out.
+  const std::shared_ptr<const std::vector<SampleId>> left_out_;
+  const uint64_t mean_bytes_;  // of a sample that is read ahead
   // Self-synchronised. Called with mu_ held. Its lock is never held when mu_ is
   // taken.
   const std::shared_ptr<HeldFiles> files_;

@@ -73,6 +73,7 @@ SamplerPrefetcher::SamplerPrefetcher(Parts parts,
                                      std::unique_ptr<PoolShare> of_jobs)
     : dataset_(parts.dataset),
       addresses_(std::move(parts.addresses)),
+      leaves_out_(std::move(parts.leaves_out)),
       how_(std::move(parts.how)),
       cached_(std::move(parts.cached)),
       seeds_(parts.seeds),
@@ -197,7 +198,9 @@ void SamplerPrefetcher::Note(const Beginning& begun) {
       begun.what == What::kMissed
           ? jobs_.JobOf(begun.file, begun.reader, begun.now)
           : jobs_.Opened(begun.file, begun.reader, begun.now);
-  if (found == nullptr || !found->job.is_foreseen()) return;
+  if (found == nullptr || !found->job.is_foreseen() || IsLeftOut(begun.file)) {
+    return;
+  }
   if (begun.what != What::kMissed) ++foreseen_opens_;
   if (begun.what == What::kMissed || begun.what == What::kMissedRead) {
     ++missed_opens_;
@@ -312,7 +315,8 @@ void SamplerPrefetcher::Foresee(JobFinder::Found& found,
   const uint64_t until = std::min(found.window, found.job.FilesToCome());
   if (until <= ahead) return;
   for (const uint32_t index : plan->Next(until - ahead)) {
-    next.push_back({found.job.index().file(index), {found.id, index}});
+    const EntryId file = found.job.index().file(index);
+    if (!IsLeftOut(file)) next.push_back({file, {found.id, index}});
   }
 }
 

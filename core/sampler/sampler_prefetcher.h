@@ -21,6 +21,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -76,6 +77,9 @@ class SamplerPrefetcher : public ContentProvider {
     // are prefetched in this order. Empty if the order of reads does not
     // matter.
     std::vector<uint64_t> addresses;
+    // Files that somebody else answers. A job may read them among others, and
+    // none is prefetched. Empty: there are none. No call may block.
+    std::function<bool(EntryId)> leaves_out;
     std::string how;      // for `status`
     CachedFinder cached;  // may be empty: none is
     // Readers read files before this was made, so the kernel may have any.
@@ -184,6 +188,9 @@ class SamplerPrefetcher : public ContentProvider {
   // Makes the thread look for work although no file was begun.
   void Wake() ABSL_LOCKS_EXCLUDED(mu_);
   uint64_t AddressOf(EntryId file) const;
+  bool IsLeftOut(EntryId file) const {
+    return leaves_out_ && leaves_out_(file);
+  }
   // Begins idle work, one task at a time.
   void SearchSeeds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   bool IsSearchOfUse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
@@ -202,6 +209,7 @@ class SamplerPrefetcher : public ContentProvider {
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
   const std::vector<uint64_t> addresses_;
+  const std::function<bool(EntryId)> leaves_out_;  // may be empty
   const std::string how_;
   const CachedFinder cached_;
   const std::vector<uint64_t> seeds_;

@@ -90,10 +90,12 @@ LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
 }
 
 ContentProvider* LiveEpoch::ProviderOf(EntryId file, bool live) const {
-  if (live && setup->prefetcher != nullptr) return setup->prefetcher.get();
   const bool supplied = (live && binding->bound_names() != nullptr) ||
                         (live && setup->policy->keeps_first()) ||
                         setup->stages_ranks();
+  // By its own bytes a container is read from the source.
+  if (!supplied && setup->ShowsRecordsOf(file)) return nullptr;
+  if (live && setup->prefetcher != nullptr) return setup->prefetcher.get();
   ContentProvider* provider = setup->ahead.get();
   if (supplied) provider = setup->supply.get();
   if (provider == nullptr || !setup->dataset->grouping().place(file)) {

@@ -169,13 +169,16 @@ std::shared_ptr<RecordEpoch> View::LookupContainer(EntryId file) {
 }
 
 View::OpenVerdict View::OpenContainer(EntryId file, RecordEpoch& shown,
-                                      int32_t pid) {
+                                      int32_t pid,
+                                      std::chrono::milliseconds now) {
   const uint32_t reader = ReaderOf(pid);
   EpochController::Effects effects;
   {
     MutexLock lock(mu_);
     effects = controller_.OpenContainer(file, shown, reader);
   }
+  // A job may read plain files among containers, in one order.
+  if (shown.live() && !effects.stale) setup()->NoteOpen(file, reader, now);
   return Tell(effects);
 }
 

@@ -102,8 +102,10 @@ class View : private GroupedView {
   // A LOOKUP of a container. Returns the records that show `file`, or null if
   // it is no container.
   std::shared_ptr<RecordEpoch> LookupContainer(EntryId file);
-  // An OPEN of a container as `shown`, a RecordEpoch of this view.
-  OpenVerdict OpenContainer(EntryId file, RecordEpoch& shown, int32_t pid);
+  // An OPEN of a container as `shown`, a RecordEpoch of this view, by thread
+  // `pid` (0 = hidden) at monotonic time `now`.
+  OpenVerdict OpenContainer(EntryId file, RecordEpoch& shown, int32_t pid,
+                            std::chrono::milliseconds now = {});
   // Epoch n of the plan with nothing carried, as `epoch/<n>/` shows it.
   std::shared_ptr<const Binding> FixedBinding(Epoch epoch) const;
   // The same for its ranked directory.

@@ -173,31 +173,113 @@ absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
   return absl::OkStatus();
 }
 
+bool Shuffles(const ViewSetup& setup) {
+  return ShufflesRecords(*setup.policy, setup.config, *setup.dataset);
+}
+
+// Returns whether both show the same records from the same memory. REQUIRES:
+// they have the same dataset.
+bool SameRecords(const SetupTools& tools, const ViewSetup& now,
+                 const ViewSetup& next) {
+  return now.records.containers != nullptr &&
+         (now.supply != nullptr) == WantsSupply(tools, next) &&
+         Shuffles(now) == Shuffles(next) &&
+         now.policy->stages() == next.policy->stages() &&
+         // Staged blocks have one size.
+         (!next.policy->stages() || now.policy->record_blocks().bytes ==
+                                        next.policy->record_blocks().bytes) &&
+         now.config.record == next.config.record;
+}
+
+absl::Status FindContainers(const SetupTools& tools, const ViewSetup* reuse,
+                            ViewSetup& setup) {
+  if (!tools.containers) return absl::OkStatus();
+  // A tier holds either samples or records.
+  if (WantsSupply(tools, setup) &&
+      (setup.policy->stages() || !Shuffles(setup))) {
+    return absl::OkStatus();
+  }
+  if (reuse != nullptr && SameRecords(tools, *reuse, setup)) {
+    setup.records.containers = reuse->records.containers;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      setup.records.containers,
+      tools.containers(setup.config, setup.dataset, *setup.policy));
+  return absl::OkStatus();
+}
+
+bool HasContainers(const ViewSetup& setup) {
+  return setup.records.containers != nullptr &&
+         !setup.records.containers->empty();
+}
+
+PlainFiles PlainFilesOf(const ViewSetup& setup) {
+  PlainFiles plain;
+  if (!HasContainers(setup)) return plain;
+  plain.containers = setup.records.containers;
+  const Dataset& dataset = *setup.dataset;
+  const uint32_t end = dataset.catalogue().entries_end(dataset.root()).value();
+  for (uint32_t e = dataset.catalogue().first_entry(dataset.root()).value();
+       e < end; ++e) {
+    const EntryId file(e);
+    if (dataset.catalogue().kind(file) != EntryKind::kFile ||
+        plain.containers->Covers(file)) {
+      continue;
+    }
+    plain.bytes += dataset.catalogue().attributes(file).size;
+  }
+  return plain;
+}
+
+// Returns whether `reuse` (may be null) reads the same files ahead.
+bool SamePlainFiles(const ViewSetup* reuse, const PlainFiles& plain) {
+  if (reuse == nullptr) return false;
+  return HasContainers(*reuse) ? plain.containers == reuse->records.containers
+                               : plain.containers == nullptr;
+}
+
+bool HasPlainSamples(const Grouping& grouping, const PlainFiles& plain) {
+  if (plain.containers == nullptr) return true;
+  for (uint64_t s = 0; s < grouping.sample_count(); ++s) {
+    const SampleId sample(s);
+    for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
+      if (!plain.containers->Covers(grouping.member(sample, c))) return true;
+    }
+  }
+  return false;
+}
+
 absl::Status MakeReadAhead(const SetupTools& tools, const ViewSetup* reuse,
-                           ViewSetup& setup) {
-  if (!tools.ahead || setup.supply != nullptr ||
-      setup.policy->consumption() == Consumption::kSource) {
+                           const PlainFiles& plain, ViewSetup& setup) {
+  if (!tools.ahead || WantsSupply(tools, setup) ||
+      setup.policy->consumption() == Consumption::kSource ||
+      !HasPlainSamples(setup.dataset->grouping(), plain)) {
     return absl::OkStatus();
   }
-  if (reuse != nullptr && reuse->ahead != nullptr) {  // of the same dataset
-    setup.ahead = reuse->ahead;
+  if (SamePlainFiles(reuse, plain) && reuse->ahead != nullptr) {
+    setup.ahead = reuse->ahead;  // of the same dataset
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(setup.ahead, tools.ahead(setup.dataset));
+  ASSIGN_OR_RETURN(setup.ahead, tools.ahead(setup.dataset, plain));
   return absl::OkStatus();
 }
 
 absl::Status MakeSamplerPrefetcher(const SetupTools& tools,
-                                   const ViewSetup* reuse, ViewSetup& setup) {
+                                   const ViewSetup* reuse,
+                                   const PlainFiles& plain, ViewSetup& setup) {
   const PrefetchFacet* const facet = setup.policy->prefetch();
-  if (!tools.prefetcher || facet == nullptr) return absl::OkStatus();
-  if (reuse != nullptr && reuse->prefetcher != nullptr &&
+  if (!tools.prefetcher || facet == nullptr ||
+      (plain.containers != nullptr && plain.bytes == 0)) {
+    return absl::OkStatus();
+  }
+  if (SamePlainFiles(reuse, plain) && reuse->prefetcher != nullptr &&
       *reuse->policy->prefetch() == *facet) {
     setup.prefetcher = reuse->prefetcher;  // of the same dataset
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(setup.prefetcher,
-                   tools.prefetcher(*facet, setup.dataset,
+                   tools.prefetcher(*facet, setup.dataset, plain,
                                     /*read_before=*/reuse != nullptr));
   if (setup.prefetcher == nullptr) {
     absl::StrAppend(&setup.why,
@@ -207,40 +289,38 @@ absl::Status MakeSamplerPrefetcher(const SetupTools& tools,
   return absl::OkStatus();
 }
 
-bool Shuffles(const ViewSetup& setup) {
-  return ShufflesRecords(*setup.policy, setup.config, *setup.dataset);
+bool ReadsFilesAhead(const ViewSetup& setup) {
+  return setup.ahead != nullptr || setup.prefetcher != nullptr;
 }
 
 absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
-                         ViewSetup& setup) {
-  if (!tools.records) return absl::OkStatus();
-  const bool supply = WantsSupply(tools, setup);
-  // A tier holds either samples or records.
-  const bool shuffles = Shuffles(setup);
-  if (supply && (setup.policy->stages() || !shuffles)) return absl::OkStatus();
-  if (reuse != nullptr && reuse->records.containers != nullptr &&
-      (reuse->supply != nullptr) == supply && Shuffles(*reuse) == shuffles &&
-      reuse->policy->stages() == setup.policy->stages() &&
-      // Staged blocks have one size.
-      (!setup.policy->stages() || reuse->policy->record_blocks().bytes ==
-                                      setup.policy->record_blocks().bytes) &&
-      reuse->config.record == setup.config.record) {  // of the same dataset
+                         const PlainFiles& plain, ViewSetup& setup) {
+  if (!tools.records || !HasContainers(setup)) return absl::OkStatus();
+  if (reuse != nullptr &&
+      reuse->records.containers == setup.records.containers &&
+      ReadsFilesAhead(*reuse) == ReadsFilesAhead(setup)) {
     setup.records = reuse->records;
     return absl::OkStatus();
   }
+  WantedRecords wanted;
+  wanted.containers = setup.records.containers;
+  wanted.beside_supply = WantsSupply(tools, setup);
+  if (ReadsFilesAhead(setup)) wanted.plain_bytes = plain.bytes;
   ASSIGN_OR_RETURN(setup.records, tools.records(setup.config, setup.dataset,
-                                                *setup.policy, supply ? 2 : 1));
+                                                *setup.policy, wanted));
   return absl::OkStatus();
 }
 
+// First what reads plain files ahead, as its part of the memory is not for
+// records. A supply leaves out what the records answer.
 absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
-  RETURN_IF_ERROR(MakeRecords(tools, reuse, setup));
-  RETURN_IF_ERROR(MakeSupply(tools, reuse, setup));
-  // The records use the memory of the view.
-  if (setup.records.pool != nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(MakeSamplerPrefetcher(tools, reuse, setup));
-  return MakeReadAhead(tools, reuse, setup);
+  RETURN_IF_ERROR(FindContainers(tools, reuse, setup));
+  const PlainFiles plain = PlainFilesOf(setup);
+  RETURN_IF_ERROR(MakeSamplerPrefetcher(tools, reuse, plain, setup));
+  RETURN_IF_ERROR(MakeReadAhead(tools, reuse, plain, setup));
+  RETURN_IF_ERROR(MakeRecords(tools, reuse, plain, setup));
+  return MakeSupply(tools, reuse, setup);
 }
 
 }  // namespace
@@ -298,7 +378,7 @@ ReadBefore ReadBeforeOf(const FilesRead& read, const ViewSetup& setup) {
     }
     const absl::optional<EntryId> file =
         setup.dataset->catalogue().FindPath(path);
-    return file && (containers->Has(*file) || containers->IndexedBy(*file));
+    return file && containers->Covers(*file);
   };
   if (!read.complete && containers != nullptr) return ReadBefore::kUnknown;
   return !read.complete || absl::c_any_of(read.paths, counts)

@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/files/reach.h"
-#include "core/binding/ranked_names.h"
 #include "core/binding/nodes/shared_names.h"
+#include "core/binding/ranked_names.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
 #include "core/epoch/open_tracker.h"
@@ -45,10 +45,18 @@ struct ResolvedPolicy {
 using PolicyResolver = std::function<absl::StatusOr<ResolvedPolicy>(
     const ViewConfig& config, const Dataset& dataset)>;
 
+// The files of a view that are read ahead.
+struct PlainFiles {
+  // Null: all files are. Else only those that these do not cover, and the
+  // memory of the records has a part of what is guaranteed to the view.
+  std::shared_ptr<const ContainerSet> containers;
+  uint64_t bytes = 0;  // together, if there are containers
+};
+
 // Makes the read-ahead along a planned policy's orders. Returns null if this
 // would gain nothing. May measure the device and ask where samples are on it.
 using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
-    std::shared_ptr<const Dataset> dataset)>;
+    std::shared_ptr<const Dataset> dataset, const PlainFiles& files)>;
 
 // Makes the prefetcher, which predicts what readers open. Returns null if
 // prefetching would gain nothing. May measure the device and ask where samples
@@ -56,9 +64,19 @@ using ReadAheadMaker = std::function<absl::StatusOr<std::shared_ptr<ReadAhead>>(
 using SamplerPrefetcherMaker =
     std::function<absl::StatusOr<std::shared_ptr<SamplerPrefetcher>>(
         const PrefetchFacet& facet, std::shared_ptr<const Dataset> dataset,
-        bool read_before)>;
+        const PlainFiles& files, bool read_before)>;
 
-// The containers of a view, and the memory in which their files are made.
+// Finds the containers of a view by their names. Returns null if there is
+// nothing to shuffle and nothing to report. If the policy leaves records in
+// their order, only padded containers count. Errors: InvalidArgument naming the
+// key.
+using ContainersMaker =
+    std::function<absl::StatusOr<std::shared_ptr<ContainerSet>>(
+        const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+        const Policy& policy)>;
+
+// The containers of a view, and the memory in which their files are made. There
+// is no pool if all containers are left untouched.
 struct ViewRecords {
   std::shared_ptr<ContainerSet> containers;
   std::shared_ptr<RecordPool> pool;
@@ -68,15 +86,20 @@ struct ViewRecords {
   std::function<TierStatus()> tier;
 };
 
-// Makes the records of a view. All pointers are null if nothing in the view
-// looks like a container. There is no pool if all containers are left
-// untouched. If the policy leaves records in their order, only padded
-// containers count. `pools` share the memory that is guaranteed to the view.
-// Indexing goes on after the call. May measure the device. Errors:
-// InvalidArgument naming the key.
+struct WantedRecords {
+  std::shared_ptr<ContainerSet> containers;  // not empty
+  // What else has a part of the memory that is guaranteed to the view.
+  bool beside_supply = false;
+  uint64_t plain_bytes = 0;  // PlainFiles::bytes; 0: none are read ahead
+};
+
+// Makes the memory of a view's records, and has them indexed, which goes on
+// after the call. All pointers are null if there is too little memory for them
+// beside a supply. May measure the device. Errors: InvalidArgument naming the
+// key.
 using RecordsMaker = std::function<absl::StatusOr<ViewRecords>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-    const Policy& policy, uint64_t pools)>;
+    const Policy& policy, const WantedRecords& wanted)>;
 
 // Makes the supply of a reactive policy's view. It leaves out what the pool of
 // `records` answers, and shares the view's memory with that pool. May measure
@@ -123,7 +146,8 @@ struct SetupTools {
   SupplyMaker supply;
   ReadAheadMaker ahead;
   SamplerPrefetcherMaker prefetcher;
-  RecordsMaker records;
+  ContainersMaker containers;
+  RecordsMaker records;          // goes with `containers`
   NameAsker ask;                 // empty if the job has no other nodes
   NameForesightMaker foresight;  // goes with `ask`; may be empty
   // As SharedNames::Parts::begins, of the view at `path`. Goes with `ask`.
@@ -163,6 +187,10 @@ struct ViewSetup {
 
   // Returns what answers reads of samples. Null: the source does.
   std::shared_ptr<ContentProvider> provider() const;
+  // Returns whether a RecordEpoch shows the file. Nothing else prefetches it.
+  bool ShowsRecordsOf(EntryId file) const {
+    return records.pool != nullptr && records.containers->Covers(file);
+  }
   // Thread `reader` (0 = hidden) has looked `name` up.
   void NoteLookup(EntryId name, uint32_t reader,
                   std::chrono::milliseconds now) const;

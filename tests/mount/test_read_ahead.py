@@ -6,7 +6,9 @@ import random
 
 import pytest
 
+import containers
 import trees
+from record_checks import indexed
 
 LARGER_THAN_MEMORY = 1 << 42
 CLASSES, PER_CLASS = 4, 250
@@ -65,6 +67,62 @@ def test_readers_in_order_are_read_ahead_of(mounts, source, device, order):
         assert view["pool_bytes"] <= view["memory_limit"] == 14 << 20
         assert device in view["supply"]
         mount.next_epoch()
+
+
+def write_shards(folder):
+    """Two containers. Returns the records of each, as it has them."""
+    folder.mkdir()
+    shards = []
+    for shard in range(2):
+        records = [b"%d:%d " % (shard, i) + bytes(i % 900)
+                   for i in range(2000)]
+        (folder / f"{shard}.tfrecord").write_bytes(
+            containers.tfrecord(records))
+        shards.append(records)
+    return shards
+
+
+# [S-5.1d] Beside containers whose records are shuffled, other files are read
+# ahead, too.
+@pytest.mark.parametrize("substitute", ["directory", "never"])
+def test_files_beside_containers_are_read_ahead(mounts, source, device,
+                                                substitute):
+    shards = write_shards(source / "shards")
+    mount = mounts(source, {**LIRS, "memory": "32MiB",
+                            "substitute": substitute})
+    indexed(mount)
+    expected = contents(source / "train")
+    folder = mount.path / "train"
+    for epoch in range(2):
+        names = sorted(str(path.relative_to(folder))
+                       for path in folder.rglob("*.png"))
+        assert collections.Counter(read_names(folder, names)) == expected
+        # The kernel keeps what it has; only the first epoch asks for all of it.
+        if epoch == 0:
+            assert mount.view()["hits"] > 0.9 * SAMPLES
+        for shard, records in enumerate(shards):
+            shown = containers.read_tfrecord(
+                mount.path / "shards" / f"{shard}.tfrecord")
+            assert shown != records
+            assert sorted(shown) == sorted(records)
+        view = mount.view()
+        assert view["pool_bytes"] <= view["memory_limit"] == 30 << 20
+        assert view["memory_guaranteed"] == 30 << 20
+        assert "orders that are known" in view["supply"]
+        assert "records of containers" in view["supply"]
+        mount.next_epoch()
+
+
+# [S-5.1d] Beside containers whose records are shuffled, other files are read
+# ahead, too.
+# If `memory` is too small for both, it is for the records.
+def test_little_memory_is_for_the_records(mounts, source, device):
+    shards = write_shards(source / "shards")
+    mount = mounts(source, LIRS)
+    indexed(mount)
+    shown = containers.read_tfrecord(mount.path / "shards" / "0.tfrecord")
+    assert shown != shards[0]
+    assert "orders that are known" not in mount.view()["supply"]
 
 
 # [S-5.1b] Epochs by path are read ahead beside the live one.

@@ -80,6 +80,10 @@ class ContainerSet {
     return dataset_->catalogue().attributes(file).size;
   }
   bool Has(EntryId file) const { return places_.contains(file); }
+  // Returns whether it is a container, or the index of one.
+  bool Covers(EntryId file) const {
+    return Has(file) || indexes_.contains(file);
+  }
   // The container whose index this file is. Empty if it is none.
   absl::optional<EntryId> IndexedBy(EntryId file) const;
   // Returns whether a pass over the records includes this container. REQUIRES:
@@ -155,6 +159,8 @@ class ContainerSet {
   // readers wait for come first. A file that cannot be read is tried again, and
   // its readers wait meanwhile. After the last try it is shown unchanged, like
   // a file that is no container. Blocks on the source. Call it once.
+  // TakeIndexing returns true to the first who is about to.
+  bool TakeIndexing() { return !indexing_.exchange(true); }
   void Index(const SourceDir& source, const IndexOptions& options);
 
   ContainerReport Report() const;
@@ -216,6 +222,7 @@ class ContainerSet {
 
   // Self-synchronised.
   std::atomic<uint32_t> by_hand_{0};
+  std::atomic<bool> indexing_{false};
 
   mutable Mutex mu_;
   std::vector<State> states_ ABSL_GUARDED_BY(mu_);  // its size is constant

@@ -65,10 +65,7 @@ class RecordEpoch : public ContentProvider,
   ~RecordEpoch() override;
 
   // Returns whether it is a container, or the index of one.
-  bool Has(EntryId file) const {
-    return parts_.containers->Has(file) ||
-           parts_.containers->IndexedBy(file).has_value();
-  }
+  bool Has(EntryId file) const { return parts_.containers->Covers(file); }
   Epoch epoch() const { return parts_.epoch; }
   Seed seed() const { return parts_.seed; }
   const Policy& policy() const { return *parts_.policy; }

@@ -27,22 +27,21 @@ constexpr absl::string_view kNotMixed = "not graded: no container has records";
 absl::StatusOr<absl::optional<SimulatedRecords>> SimulateRecords(
     const ViewConfig& config, const ScannedSource& scanned, Epoch epoch,
     const CommandContext& context) {
-  std::shared_ptr<ContainerSet> containers;
   SetupTools tools = ToolsWithoutMount(scanned.source, AllPolicies());
-  tools.records =
-      [&](const ViewConfig& keys, std::shared_ptr<const Dataset> dataset,
-          const Policy& policy, uint64_t) -> absl::StatusOr<ViewRecords> {
+  tools.containers = [&](const ViewConfig& keys,
+                         std::shared_ptr<const Dataset> dataset,
+                         const Policy& policy)
+      -> absl::StatusOr<std::shared_ptr<ContainerSet>> {
     if (policy.stages() || !ShufflesRecords(policy, keys, *dataset)) {
-      return ViewRecords();
+      return nullptr;
     }
     ContainerSetOptions options;
     options.padded = PaddedOf(scanned.source, *dataset);
-    ASSIGN_OR_RETURN(containers, ContainersOf(MountConfig(), keys,
-                                              std::move(dataset), options));
-    return ViewRecords();
+    return ContainersOf(MountConfig(), keys, std::move(dataset), options);
   };
   ASSIGN_OR_RETURN(const std::shared_ptr<const ViewSetup> setup,
                    MakeViewSetup(config, scanned.catalogue, tools, nullptr));
+  const std::shared_ptr<ContainerSet>& containers = setup->records.containers;
   if (containers == nullptr) return absl::optional<SimulatedRecords>();
   if (containers->empty()) {
     for (const std::string& warning : containers->Report().warnings) {

@@ -140,19 +140,18 @@ absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
     const MountConfig& config, const SourceDir& source,
     std::shared_ptr<const Catalogue> catalogue) {
   SetupTools tools = ToolsWithoutMount(source, AllPolicies(), &config);
+  tools.containers = [&](const ViewConfig& keys,
+                         std::shared_ptr<const Dataset> dataset,
+                         const Policy& policy)
+      -> absl::StatusOr<std::shared_ptr<ContainerSet>> {
+    if (!ShufflesRecords(policy, keys, *dataset)) return nullptr;
+    ContainerSetOptions options;
+    options.padded = PaddedOf(source, *dataset);
+    return ContainersOf(config, keys, std::move(dataset), options);
+  };
   std::vector<ViewContainers> views;
   for (const ViewConfig& view : config.views) {
     ViewContainers made;
-    tools.records =
-        [&](const ViewConfig& keys, std::shared_ptr<const Dataset> dataset,
-            const Policy& policy, uint64_t) -> absl::StatusOr<ViewRecords> {
-      if (!ShufflesRecords(policy, keys, *dataset)) return ViewRecords();
-      ContainerSetOptions options;
-      options.padded = PaddedOf(source, *dataset);
-      ASSIGN_OR_RETURN(made.containers,
-                       ContainersOf(config, keys, std::move(dataset), options));
-      return ViewRecords();
-    };
     absl::StatusOr<std::shared_ptr<const ViewSetup>> setup =
         MakeViewSetup(view, catalogue, tools, nullptr);
     if (!setup.ok()) {
@@ -160,6 +159,7 @@ absl::StatusOr<std::vector<ViewContainers>> IndexCommand::Views(
       return Annotate(setup.status(), absl::StrCat("view '", view.path, "'"));
     }
     made.setup = *std::move(setup);
+    made.containers = made.setup->records.containers;
     views.push_back(std::move(made));
   }
   return views;

@@ -91,6 +91,35 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"window", Substitute::kDirectory, false},
                     Case{"window", Substitute::kNever, true}));
 
+// The rest in the same order, whichever samples are left out.
+TEST_P(SequenceTest, GoesPastWhatIsLeftOut) {
+  ViewFixture fixture(4, 60, GetParam().pairs);
+  ViewConfig config = ViewFixture::Config(GetParam().policy);
+  config.substitute = GetParam().substitute;
+  const auto view = fixture.MakeView(config);
+  const uint64_t samples = view->setup()->dataset->grouping().sample_count();
+  const std::shared_ptr<const Binding> binding = view->FixedBinding(Epoch(2));
+  using Make = std::unique_ptr<Sequence> (*)(std::shared_ptr<const Binding>);
+  for (const Make make : {RankSequence, NameSequence, ListingSequence}) {
+    const std::vector<uint64_t> all = Positions(*make(binding), samples);
+    for (const uint64_t each : {1, 2, 7}) {
+      auto left_out = std::make_shared<std::vector<SampleId>>();
+      std::vector<uint64_t> rest;
+      for (const uint64_t sample : all) {
+        // In runs, too.
+        if (sample % each == 0 || sample / 16 % 5 == 1) {
+          left_out->push_back(SampleId(sample));
+        } else {
+          rest.push_back(sample);
+        }
+      }
+      EXPECT_EQ(
+          Positions(*SequenceWithout(make(binding), left_out), rest.size()),
+          rest);
+    }
+  }
+}
+
 TEST(SequenceTest, KeepsWhatABoundaryCarried) {
   ViewFixture fixture(2, 50);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));

@@ -136,6 +136,26 @@ TEST(MemoryWithPeers, ViewsWithoutRecordsNeedLess) {
   EXPECT_EQ(bytes(100 * kMiB), 68 * kMiB);
 }
 
+// Together never more than the view is guaranteed.
+TEST(MemoryOfPlainFiles, TakesWhatRecordsCanSpare) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  for (uint64_t mib = 0; mib < 4096; mib += mib < 64 ? 1 : 64) {
+    for (const uint64_t bytes : {uint64_t{1}, 40 * kMiB, uint64_t{1} << 40}) {
+      const uint64_t plain = MemoryOfPlainFiles(mib * kMiB, bytes);
+      if (plain == 0) {
+        EXPECT_LT(mib, 28u);
+        continue;
+      }
+      EXPECT_GE(plain, SamplerPrefetcher::kLeastMemory);
+      EXPECT_GE(mib * kMiB - plain, RecordPool::kLeastMemory);
+      EXPECT_LE(plain, std::max(mib * kMiB / 4, ReadAhead::kLeastMemory));
+    }
+  }
+  // A few labels take no more than they need.
+  EXPECT_EQ(MemoryOfPlainFiles(1024 * kMiB, 4000), ReadAhead::kLeastMemory);
+  EXPECT_EQ(MemoryOfPlainFiles(1024 * kMiB, 40 * kMiB), 40 * kMiB);
+}
+
 TEST_F(SupplyMakerTest, ContainersAreFoundBeforeViewsAreMade) {
   const auto may_have = [this] {
     return MayHaveContainers(
@@ -182,8 +202,8 @@ TEST_F(SupplyMakerTest, ThePrefetcherHasAReaderOfItsOwnOnADisk) {
   const int before = ReadersNow();
   FileReader* const disk = factory_->SourceReader(*PretendedDevice("hdd"));
   EXPECT_EQ(Readers(before + 1), before + 1);
-  const auto prefetcher =
-      factory_->prefetcher_maker()(PrefetchFacet(), dataset_, false);
+  const auto prefetcher = factory_->prefetcher_maker()(
+      PrefetchFacet(), dataset_, PlainFiles(), false);
   ASSERT_TRUE(prefetcher.ok()) << prefetcher.status();
   ASSERT_NE(*prefetcher, nullptr);
   EXPECT_EQ(Readers(before + 2), before + 2);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <random>
 #include <string>
 #include <thread>
@@ -61,6 +62,7 @@ class ReadAheadTest : public testing::Test {
     auto source = std::make_unique<HeldSource>();
     source_ = source.get();
     parts.source = std::move(source);
+    parts.leaves_out = leaves_out_;
     ahead_ = *ReadAhead::Make(std::move(parts));
     Begin(Epoch(0));
   }
@@ -120,6 +122,7 @@ class ReadAheadTest : public testing::Test {
   std::unique_ptr<Sequence> ranks_;
   HeldSource* source_ = nullptr;
   PoolMemory memory_;
+  std::function<bool(EntryId)> leaves_out_;
   std::shared_ptr<ReadAhead> ahead_;
   absl::Status last_;
 };
@@ -320,6 +323,30 @@ TEST_F(ReadAheadTest, ReadersOfSeveralThreadsGetTheirBytes) {
   EXPECT_EQ(wrong, 0u);
   // How many were there in time is up to the machine.
   EXPECT_GT(ahead_->status().hits, 0u);
+}
+
+// Also if there are more of them in a row than are read ahead, and if most are.
+TEST_F(ReadAheadTest, ReadersGoPastWhatIsLeftOut) {
+  const DirId whole = *catalogue_->FindDir("c1");
+  leaves_out_ = [this, whole](EntryId file) {
+    return catalogue_->parent(file) == whole || file.value() % 4 != 0;
+  };
+  Make();
+  ReadAhead::Sequences sequences;
+  sequences.push_back(NameSequence(binding_));
+  ahead_->FollowLive(std::move(sequences));
+  const auto names = NameSequence(binding_);
+  uint64_t read = 0;
+  for (uint64_t name = 0; name < 1200; ++name) {
+    const EntryId file = dataset_->grouping().first_member(names->At(name));
+    if (leaves_out_(file)) continue;
+    EXPECT_EQ(ReadWhole(file), read < 4 ? Got::kNothing : Got::kAtOnce) << name;
+    ++read;
+    source_->ComeAll();
+  }
+  EXPECT_GT(read, 200u);
+  EXPECT_EQ(ahead_->status().source_reads, read - 4);
+  EXPECT_EQ(ahead_->status().pool_bytes, 0u);
 }
 
 // It borrows what a neighbour does not need, and gives it back at any moment.

@@ -29,14 +29,21 @@ inline SetupTools ContainerTools(TempTree& tree,
   SetupTools tools;
   tools.policies = Policies();
   tools.resolver = ByName();
+  tools.containers =
+      [&tree](const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+              const Policy&) -> absl::StatusOr<std::shared_ptr<ContainerSet>> {
+    auto containers = std::make_shared<ContainerSet>(
+        std::move(dataset), *RecordRules::Parse(config.record));
+    containers->Index(tree.Source(), {});
+    return containers;
+  };
   tools.records =
-      [&tree, pool = std::move(pool)](
-          const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-          const Policy& policy, uint64_t) -> absl::StatusOr<ViewRecords> {
+      [pool = std::move(pool)](
+          const ViewConfig&, const std::shared_ptr<const Dataset>&,
+          const Policy& policy,
+          const WantedRecords& wanted) -> absl::StatusOr<ViewRecords> {
     ViewRecords records;
-    records.containers = std::make_shared<ContainerSet>(
-        dataset, *RecordRules::Parse(config.record));
-    records.containers->Index(tree.Source(), {});
+    records.containers = wanted.containers;
     if (policy.name() != "native") records.pool = pool;  // it shuffles none
     return records;
   };

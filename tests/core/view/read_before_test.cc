@@ -63,7 +63,7 @@ TEST_F(ReadBeforeTest, AViewWithoutContainersWaitsForFilesOfItsOwn) {
   config.policy = "native";
   config.path = "val";
   SetupTools tools = ContainerTools(tree_, test_.pool);
-  tools.records = nullptr;
+  tools.containers = nullptr;
   const auto setup = *MakeViewSetup(config, catalogue_, tools, nullptr);
   EXPECT_EQ(ReadBeforeOf(Read("val/cat/1.jpg"), *setup),
             ReadBefore::kSomething);
