@@ -45,7 +45,7 @@ inline Paths Scattered(const std::string& format, int salt) {
   return Numbered(format, numbers);
 }
 
-struct Layout {
+struct TreeLayout {
   std::string name;
   Paths files;
   std::string reason;  // what the verdict must say; names the culprit
@@ -56,31 +56,31 @@ struct Layout {
   Paths splits = {};    // paths that must be splits
   Paths nosplits = {};  // paths that must not
 
-  Layout View(std::string path) && {
+  TreeLayout View(std::string path) && {
     view = std::move(path);
     return std::move(*this);
   }
-  Layout Validation() && {
+  TreeLayout Validation() && {
     validation = true;
     return std::move(*this);
   }
-  Layout Splits(Paths in, Paths out) && {
+  TreeLayout Splits(Paths in, Paths out) && {
     splits = std::move(in);
     nosplits = std::move(out);
     return std::move(*this);
   }
 };
 
-inline Layout Moves(std::string name, Paths files, uint64_t classes) {
+inline TreeLayout Moves(std::string name, Paths files, uint64_t classes) {
   return {std::move(name), std::move(files), "the directory is the label", true,
           classes};
 }
 
-inline Layout Stays(std::string name, Paths files, std::string reason) {
+inline TreeLayout Stays(std::string name, Paths files, std::string reason) {
   return {std::move(name), std::move(files), std::move(reason)};
 }
 
-inline void PrintTo(const Layout& layout, std::ostream* out) {
+inline void PrintTo(const TreeLayout& layout, std::ostream* out) {
   *out << layout.name;
 }
 

@@ -34,7 +34,7 @@ Paths TrainAndVal() {
          Scattered("val/cat/%d.jpg", 2) + Scattered("val/dog/%d.jpg", 0);
 }
 
-std::vector<Layout> ClassFolders() {
+std::vector<TreeLayout> ClassFolders() {
   return {
       Moves("ClassFolders", TwoClasses(), 2),
       Moves("NestedTrainAndVal", TrainAndVal(), 2)
@@ -82,7 +82,7 @@ std::vector<Layout> ClassFolders() {
   };
 }
 
-std::vector<Layout> TextClassFolders() {
+std::vector<TreeLayout> TextClassFolders() {
   return {
       Moves("TwentyNewsgroups",
             Numbered("20news-bydate-train/alt.atheism/%d",
@@ -115,7 +115,7 @@ std::vector<Layout> TextClassFolders() {
   };
 }
 
-std::vector<Layout> WithManifests() {
+std::vector<TreeLayout> WithManifests() {
   return {
       Stays(
           "Coco",
@@ -165,7 +165,7 @@ std::vector<Layout> WithManifests() {
   };
 }
 
-std::vector<Layout> WithSmallManifests() {
+std::vector<TreeLayout> WithSmallManifests() {
   return {
       Stays("INaturalistsOwnDirectory",
             Scattered("train_val2019/Birds/%d.jpg", 0) +
@@ -198,7 +198,7 @@ std::vector<Layout> WithSmallManifests() {
   };
 }
 
-std::vector<Layout> WithSidecars() {
+std::vector<TreeLayout> WithSidecars() {
   return {
       Stays("Yolo",
             {"images/train/000009.jpg", "images/train/000025.jpg",
@@ -239,7 +239,7 @@ std::vector<Layout> WithSidecars() {
   };
 }
 
-std::vector<Layout> WithHiddenSidecars() {
+std::vector<TreeLayout> WithHiddenSidecars() {
   return {
       Stays("PairsByStemAndEnding",
             {"sharp/aachen_07_leftImg.png", "sharp/bochum_31_leftImg.png",
@@ -289,7 +289,7 @@ std::vector<Layout> WithHiddenSidecars() {
   };
 }
 
-std::vector<Layout> WithoutClasses() {
+std::vector<TreeLayout> WithoutClasses() {
   return {
       Stays("VideoFrames",
             Consecutive("clip1/frame_%04d.jpg", 1, 30) +
@@ -337,7 +337,7 @@ std::vector<Layout> WithoutClasses() {
   };
 }
 
-std::vector<Layout> Containers() {
+std::vector<TreeLayout> Containers() {
   return {
       Stays("ImageNetTfRecords",
             {"train-00000-of-01024", "train-00001-of-01024",
@@ -378,18 +378,18 @@ std::vector<Layout> Containers() {
   };
 }
 
-class LayoutsTest : public ::testing::TestWithParam<Layout> {};
+class LayoutsTest : public ::testing::TestWithParam<TreeLayout> {};
 
-std::string NameOfCase(const ::testing::TestParamInfo<Layout>& info) {
+std::string NameOfCase(const ::testing::TestParamInfo<TreeLayout>& info) {
   return info.param.name;
 }
 
-std::vector<Layout> AllLayouts() {
-  std::vector<Layout> all;
+std::vector<TreeLayout> AllLayouts() {
+  std::vector<TreeLayout> all;
   for (auto table :
        {ClassFolders, TextClassFolders, WithManifests, WithSmallManifests,
         WithSidecars, WithHiddenSidecars, WithoutClasses, Containers}) {
-    for (Layout& layout : table()) all.push_back(std::move(layout));
+    for (TreeLayout& layout : table()) all.push_back(std::move(layout));
   }
   return all;
 }
@@ -400,7 +400,7 @@ INSTANTIATE_TEST_SUITE_P(All, LayoutsTest, ::testing::ValuesIn(AllLayouts()),
 // [S-3.4a] By default names show other samples only where class folders are
 // proven.
 TEST_P(LayoutsTest, IsJudged) {
-  const Layout& layout = GetParam();
+  const TreeLayout& layout = GetParam();
   TempTree tree;
   tree.Files(layout.files);
   Catalogue catalogue = tree.Scanned();
