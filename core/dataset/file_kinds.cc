@@ -230,8 +230,8 @@ FileKind KindOfDirectoryName(absl::string_view name) {
   if (EqualsAny(name, {"__macosx", "@eadir", "$recycle.bin", "lost+found"})) {
     return FileKind::kHidden;
   }
-  if (EqualsAny(ExtensionOf(name), {"zarr", "n5", "lance", "lmdb", "tfrecord",
-                                    "parquet", "arrow"})) {
+  if (FormatOfDirectory(name) != nullptr ||
+      EqualsAny(ExtensionOf(name), {"zarr", "n5", "lance", "lmdb"})) {
     return FileKind::kContainer;
   }
   return FileKind::kUnknown;

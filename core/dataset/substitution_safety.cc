@@ -16,6 +16,7 @@
 #include "core/dataset/pairing.h"
 #include "core/dataset/splits.h"
 #include "core/dataset/tree_survey.h"
+#include "core/formats/table/formats.h"
 
 namespace shufflefs {
 namespace {
@@ -81,7 +82,8 @@ bool ListsFilesBelow(absl::string_view name) {
   if (kind != FileKind::kContainer && kind != FileKind::kArray) return false;
   const absl::string_view stem = StemOf(name);
   const FileKind inner = KindOfFile(stem);
-  return absl::EndsWithIgnoreCase(name, ".parquet") || IsListName(name) ||
+  const RecordFormat* const format = FormatByName(name);
+  return (format != nullptr && format->may_list_files()) || IsListName(name) ||
          (inner == FileKind::kManifest && stem != StemOf(stem)) ||
          absl::StartsWithIgnoreCase(stem, "label") ||
          absl::StartsWithIgnoreCase(stem, "target") ||

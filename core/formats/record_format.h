@@ -2,7 +2,8 @@
 // RecordFormat is a container format: how its files are named, how they begin,
 // and how their records are found. A new format is a subclass of it and a line
 // in core/formats/table/formats.cc (tests/examples has one of less than 120
-// lines). A file that no format claims is no container.
+// lines). A file that no format claims is no container. Names of other files
+// that tell of a container, such as those of its indexes, are its format's, too.
 #ifndef SHUFFLEFS_CORE_FORMATS_RECORD_FORMAT_H_
 #define SHUFFLEFS_CORE_FORMATS_RECORD_FORMAT_H_
 
@@ -64,8 +65,22 @@ class RecordFormat {
   virtual bool is_columnar() const { return false; }
   // Returns whether files with other extensions hold another kind of records.
   virtual bool differs_by_extension() const { return false; }
-  // Returns whether a file beside it may hold an index of its records.
-  virtual bool has_index_beside() const { return false; }
+  // Endings of files beside a container, or in place of its suffix, that hold
+  // the offsets of its records. A container with such a file is left alone.
+  virtual absl::Span<const absl::string_view> index_suffixes() const {
+    return {};
+  }
+  // The one of them whose index is rewritten as records move, so that the
+  // container need not be left alone. "": none.
+  virtual absl::string_view rewritten_index() const { return ""; }
+  // Endings of directories that are one data set, as Spark writes x.parquet.
+  virtual absl::Span<const absl::string_view> directory_suffixes() const {
+    return {};
+  }
+  // Returns whether a file with such a suffix may be a table of other files.
+  virtual bool may_list_files() const { return false; }
+  // Returns whether `shufflectl pack --align` writes it with padding.
+  virtual bool may_be_padded() const { return false; }
   // The options that a rule for this format may have: of bytes, header, csv.
   virtual absl::Span<const absl::string_view> options() const { return {}; }
   // InvalidArgument if a rule for this format needs an option that is not set,

@@ -80,6 +80,10 @@ class Framed : public RecordFormat {
     static constexpr absl::string_view kSuffixes[] = {".framed"};
     return kSuffixes;
   }
+  absl::Span<const absl::string_view> index_suffixes() const override {
+    static constexpr absl::string_view kSuffixes[] = {".offsets"};
+    return kSuffixes;
+  }
   bool LooksLike(absl::string_view head) const override {
     return absl::StartsWith(head, kFramedMagic);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An example of a container format: messages behind their lengths, as many
-// programs write them. A file begins with kFramedMagic; of each message come
-// its length in bytes, four of them, the lowest first, and then the message.
+// An example of a container format. A file begins with kFramedMagic; of each
+// message come its length, in four bytes, lowest first, and then its bytes.
 #ifndef SHUFFLEFS_TESTS_EXAMPLES_FRAMED_FORMAT_H_
 #define SHUFFLEFS_TESTS_EXAMPLES_FRAMED_FORMAT_H_
 
@@ -10,7 +9,6 @@
 namespace shufflefs {
 
 inline constexpr absl::string_view kFramedMagic = "framed01";
-
 // "framed", of files named *.framed.
 const RecordFormat& FramedFormat();
 

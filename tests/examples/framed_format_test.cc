@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/dataset/dataset.h"
 #include "core/dataset/file_kinds.h"
 #include "core/formats/table/formats.h"
 #include "core/formats/table/record_rules.h"
+#include "core/records/containers/container_finder.h"
 #include "core/records/index/container_index.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -69,6 +71,42 @@ TEST(FramedFormatTest, IsKnownByItsNames) {
   options.as = "*.bin:other";
   EXPECT_THAT(std::string(RecordRules::Parse(options).status().message()),
               testing::HasSubstr("npy, idx, framed"));
+}
+
+// So do the names of its indexes: a container that has one is left alone.
+TEST(FramedFormatTest, AnIndexBesideItIsKnown) {
+  TempTree tree;
+  tree.File("a.framed", Framed({"one", "two"}));
+  tree.File("b.framed", Framed({"one", "two"}));
+  tree.File("b.framed.offsets", "8 7\n");
+  tree.File("c.framed", Framed({"one", "two"}));
+  tree.File("index/c.offsets", "8 7\n");
+  const auto catalogue = std::make_shared<const Catalogue>(tree.Scanned());
+  const auto dataset = Dataset::Make(catalogue, ViewConfig(), "");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const FoundContainers found = FindContainers(**dataset, RecordRules(), {});
+  ASSERT_EQ(found.containers.size(), 1u);
+  EXPECT_EQ(catalogue->path(found.containers[0].file), "a.framed");
+  std::vector<std::string> untouched;
+  for (const UntouchedFile& each : found.untouched) {
+    untouched.push_back(each.path + ": " + each.why);
+  }
+  EXPECT_THAT(untouched,
+              testing::ElementsAre(
+                  "b.framed: it has a sidecar file, b.framed.offsets",
+                  "c.framed: it has a sidecar file, index/c.offsets"));
+}
+
+// A name that no format claims makes no container.
+TEST(FramedFormatTest, WhatNoFormatClaimsIsNoContainer) {
+  TempTree tree;
+  tree.File("a.frames", Framed({"one", "two"}));
+  const auto dataset = Dataset::Make(
+      std::make_shared<const Catalogue>(tree.Scanned()), ViewConfig(), "");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const FoundContainers found = FindContainers(**dataset, RecordRules(), {});
+  EXPECT_TRUE(found.containers.empty());
+  EXPECT_TRUE(found.untouched.empty());
 }
 
 TEST(FramedFormatTest, IsIndexed) {

@@ -19,6 +19,10 @@ class Parquet : public RecordFormat {
     static constexpr absl::string_view kSuffixes[] = {".parquet"};
     return kSuffixes;
   }
+  absl::Span<const absl::string_view> directory_suffixes() const override {
+    return suffixes();
+  }
+  bool may_list_files() const override { return true; }
   absl::string_view unit() const override { return "row group"; }
   absl::string_view units() const override { return "row groups"; }
   bool is_columnar() const override { return true; }
@@ -39,6 +43,9 @@ class Arrow : public RecordFormat {
     static constexpr absl::string_view kSuffixes[] = {".arrow", ".arrows",
                                                       ".feather"};
     return kSuffixes;
+  }
+  absl::Span<const absl::string_view> directory_suffixes() const override {
+    return suffixes().first(1);
   }
   absl::string_view unit() const override { return "record batch"; }
   absl::string_view units() const override { return "record batches"; }

@@ -87,6 +87,41 @@ const RecordFormat* FormatByName(absl::string_view name) {
   return nullptr;
 }
 
+const RecordFormat* FormatOfDirectory(absl::string_view name) {
+  for (const RecordFormat* format : Known()) {
+    if (EndsWithOneOf(name, format->directory_suffixes())) return format;
+  }
+  return nullptr;
+}
+
+const RecordFormat* PaddedFormat() {
+  for (const RecordFormat* format : Known()) {
+    if (format->may_be_padded()) return format;
+  }
+  return nullptr;
+}
+
+std::vector<absl::string_view> IndexSuffixes() {
+  std::vector<absl::string_view> all;
+  for (const RecordFormat* format : Known()) {
+    for (const absl::string_view suffix : format->index_suffixes()) {
+      if (std::find(all.begin(), all.end(), suffix) == all.end()) {
+        all.push_back(suffix);
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<absl::string_view> IndexedSuffixes() {
+  std::vector<absl::string_view> all = {""};
+  for (const RecordFormat* format : Known()) {
+    if (format->index_suffixes().empty()) continue;
+    all.insert(all.end(), format->suffixes().begin(), format->suffixes().end());
+  }
+  return all;
+}
+
 const RecordFormat* LikelyFormat(absl::string_view name) {
   for (const RecordFormat* format : Known()) {
     if (EndsWithOneOf(name, format->likely_suffixes())) return format;

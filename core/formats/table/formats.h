@@ -33,6 +33,19 @@ const RecordFormat* FormatByName(absl::string_view name);
 // holds records.
 const RecordFormat* LikelyFormat(absl::string_view name);
 
+// The format of a directory that is one data set. Null: none.
+const RecordFormat* FormatOfDirectory(absl::string_view name);
+
+// The format that files with padding have. Null: none.
+const RecordFormat* PaddedFormat();
+
+// Of all formats: RecordFormat::index_suffixes.
+std::vector<absl::string_view> IndexSuffixes();
+
+// The endings of names of which such an index is: "", and those of the formats
+// that have one.
+std::vector<absl::string_view> IndexedSuffixes();
+
 }  // namespace shufflefs
 
 #endif  // SHUFFLEFS_CORE_FORMATS_TABLE_FORMATS_H_

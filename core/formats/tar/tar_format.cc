@@ -15,6 +15,11 @@ class Tar : public RecordFormat {
     static constexpr absl::string_view kSuffixes[] = {".tar"};
     return kSuffixes;
   }
+  // As DALI's wds2idx and others write them.
+  absl::Span<const absl::string_view> index_suffixes() const override {
+    static constexpr absl::string_view kSuffixes[] = {".idx", ".index"};
+    return kSuffixes;
+  }
   bool LooksLike(absl::string_view head) const override {
     return LooksLikeTar(head);
   }

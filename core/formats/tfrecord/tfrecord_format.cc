@@ -17,7 +17,18 @@ class Tfrecord : public RecordFormat {
     return kSuffixes;
   }
   bool names_shards() const override { return true; }
-  bool has_index_beside() const override { return true; }
+  // As tfrecord2idx and others write them.
+  absl::Span<const absl::string_view> index_suffixes() const override {
+    static constexpr absl::string_view kSuffixes[] = {".idx", ".index",
+                                                      ".tfindex"};
+    return kSuffixes;
+  }
+  absl::string_view rewritten_index() const override { return ".idx"; }
+  absl::Span<const absl::string_view> directory_suffixes() const override {
+    static constexpr absl::string_view kSuffixes[] = {".tfrecord"};
+    return kSuffixes;
+  }
+  bool may_be_padded() const override { return true; }
   bool LooksLike(absl::string_view head) const override {
     return LooksLikeTfrecord(head);
   }

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue.h"
 #include "core/formats/table/formats.h"
-#include "core/formats/tfrecord/tfrecord_format.h"
 #include "core/records/containers/container_families.h"
 #include "core/records/containers/row_companions.h"
 #include "core/records/containers/sidecars.h"
@@ -74,6 +73,7 @@ class Finder {
   const RecordRules& rules_;
   const ContainerSetOptions& options_;
   const Sidecars sidecars_;
+  const RecordFormat* const padded_format_ = PaddedFormat();
   TableFiles tables_;
   Requests requests_;
   std::set<size_t> rules_used_;
@@ -119,7 +119,7 @@ void Finder::Consider(EntryId file) {
   const Catalogue& catalogue = dataset_.catalogue();
   const RecordFormat* const by_name = FormatByName(catalogue.name(file));
   absl::optional<PaddedDirs::Padded> padded;
-  if (options_.padded != nullptr) {
+  if (options_.padded != nullptr && padded_format_ != nullptr) {
     const auto found = options_.padded->Find(file);
     if (!found.ok()) {
       const absl::string_view why = found.status().message();
@@ -145,11 +145,11 @@ void Finder::Consider(EntryId file) {
   if (by_name == nullptr && asked == nullptr) return;
   const RecordFormat& format = asked != nullptr ? *asked : *by_name;
   const RecordScope scope = rules_.options().scope;
-  const absl::optional<EntryId> index = format.has_index_beside() &&
-                                                asked == nullptr &&
-                                                scope == RecordScope::kFile
-                                            ? sidecars_.IndexOf(file)
-                                            : absl::nullopt;
+  const absl::string_view suffix = format.rewritten_index();
+  const bool may_have_index =
+      !suffix.empty() && asked == nullptr && scope == RecordScope::kFile;
+  const absl::optional<EntryId> index =
+      may_have_index ? sidecars_.IndexOf(file, suffix) : absl::nullopt;
   std::string objection = sidecars_.Objection(file, asked != nullptr, index);
   // Applies also if the user names the file: rows would be mistaken for others.
   if (objection.empty() && format.is_columnar()) {
@@ -200,7 +200,7 @@ void Finder::AddPadded(EntryId file, const PaddedDirs::Padded& padded,
       !(place && dataset_.grouping().group(place->group).samples == 1)) {
     return Leave(file, "names show other files, and it moves with them");
   }
-  Add(file, TfrecordFormat(), path);
+  Add(file, *padded_format_, path);
   FoundContainer& container = found_.containers.back();
   container.index = padded.index;
   container.padded = padded.file;

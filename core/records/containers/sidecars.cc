@@ -4,21 +4,21 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/catalogue/catalogue.h"
-#include "core/records/aligned/aligned_manifest.h"
+#include "core/formats/table/formats.h"
 
 namespace shufflefs {
 namespace {
 
-// Extensions of the indexes of offsets that DALI's wds2idx, tfrecord2idx and
-// others make.
-constexpr absl::string_view kIndexExtensions[] = {".idx", ".index", ".tfindex"};
+// A file of this name lists the containers beside it, of whatever format.
+constexpr absl::string_view kIndexOfDirectory = "index.json";
 
 // The name of an index of offsets without its extension. "" if it is no such
 // index.
-absl::string_view IndexedName(absl::string_view name) {
-  for (const absl::string_view extension : kIndexExtensions) {
-    if (absl::EndsWith(name, extension)) {
-      return name.substr(0, name.size() - extension.size());
+absl::string_view IndexedName(absl::string_view name,
+                              const std::vector<absl::string_view>& suffixes) {
+  for (const absl::string_view suffix : suffixes) {
+    if (absl::EndsWith(name, suffix)) {
+      return name.substr(0, name.size() - suffix.size());
     }
   }
   return "";
@@ -26,34 +26,37 @@ absl::string_view IndexedName(absl::string_view name) {
 
 }  // namespace
 
-Sidecars::Sidecars(const Dataset& dataset) : dataset_(dataset) {
+Sidecars::Sidecars(const Dataset& dataset)
+    : dataset_(dataset), index_suffixes_(IndexSuffixes()) {
+  const std::vector<absl::string_view> indexed_suffixes = IndexedSuffixes();
   const Catalogue& catalogue = dataset_.catalogue();
   const DirId root = dataset_.root();
   for (uint32_t e = catalogue.first_entry(root).value();
        e < catalogue.entries_end(root).value(); ++e) {
     const EntryId file(e);
-    const absl::string_view indexed = IndexedName(catalogue.name(file));
+    const absl::string_view indexed =
+        IndexedName(catalogue.name(file), index_suffixes_);
     if (indexed.empty() || catalogue.kind(file) != EntryKind::kFile) continue;
     const DirId dir = catalogue.parent(file);
     bool is_beside = false;
-    for (const absl::string_view extension :
-         {"", ".tfrecord", ".tfrecords", ".tar"}) {
+    for (const absl::string_view suffix : indexed_suffixes) {
       is_beside |=
-          catalogue.Find(dir, absl::StrCat(indexed, extension)).has_value();
+          catalogue.Find(dir, absl::StrCat(indexed, suffix)).has_value();
     }
     if (is_beside) continue;
     lone_indexes_.try_emplace(std::string(indexed), catalogue.path(file));
   }
 }
 
-absl::optional<EntryId> Sidecars::IndexOf(EntryId file) const {
+absl::optional<EntryId> Sidecars::IndexOf(EntryId file,
+                                          absl::string_view suffix) const {
   const Catalogue& catalogue = dataset_.catalogue();
   const DirId dir = catalogue.parent(file);
   const std::string name(catalogue.name(file));
   absl::optional<EntryId> index;
   for (const std::string& indexed : {name, name.substr(0, name.rfind('.'))}) {
     const absl::optional<EntryId> found =
-        catalogue.Find(dir, absl::StrCat(indexed, kIndexSuffix));
+        catalogue.Find(dir, absl::StrCat(indexed, suffix));
     if (!found || found == index) continue;
     if (index || catalogue.kind(*found) != EntryKind::kFile) {
       return absl::nullopt;
@@ -93,8 +96,8 @@ std::string Sidecars::SidecarOf(EntryId file,
   // Files of another stem are found even if pairs are not searched for.
   const std::string stem = name.substr(0, name.rfind('.'));
   for (const std::string& indexed : {name, stem}) {
-    for (const absl::string_view extension : kIndexExtensions) {
-      const std::string beside = absl::StrCat(indexed, extension);
+    for (const absl::string_view suffix : index_suffixes_) {
+      const std::string beside = absl::StrCat(indexed, suffix);
       const absl::optional<EntryId> found = catalogue.Find(dir, beside);
       if (found && found != index) {
         return absl::StrCat("it has a sidecar file, ", beside);
@@ -105,8 +108,8 @@ std::string Sidecars::SidecarOf(EntryId file,
       return absl::StrCat("it has a sidecar file, ", lone->second);
     }
   }
-  if (catalogue.Find(dir, "index.json")) {
-    return "it has a sidecar file, index.json";
+  if (catalogue.Find(dir, kIndexOfDirectory)) {
+    return absl::StrCat("it has a sidecar file, ", kIndexOfDirectory);
   }
   return "";
 }

@@ -5,6 +5,7 @@
 #define SHUFFLEFS_CORE_RECORDS_CONTAINERS_SIDECARS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
@@ -20,9 +21,9 @@ class Sidecars {
   // The dataset outlives it.
   explicit Sidecars(const Dataset& dataset);
 
-  // The one file beside a container that may be an index of its records. Empty
-  // if there is another sidecar file.
-  absl::optional<EntryId> IndexOf(EntryId file) const;
+  // The one file beside a container, with the ending `suffix`, that may be an
+  // index of its records. Empty if there is another one.
+  absl::optional<EntryId> IndexOf(EntryId file, absl::string_view suffix) const;
   // Why the file must not be changed; "" if it may be. `asked`: the user
   // declares it a container. `index`: a file beside it that is no obstacle.
   std::string Objection(EntryId file, bool asked,
@@ -34,6 +35,7 @@ class Sidecars {
 
   // Constant after construction.
   const Dataset& dataset_;
+  const std::vector<absl::string_view> index_suffixes_;
   // Indexes of offsets that are in another directory than their file: by their
   // name without extension, the path of one of them.
   absl::flat_hash_map<std::string, std::string> lone_indexes_;
