@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/examples/reverse_policy.h"
-
 namespace shufflefs {
 namespace {
-
 constexpr PolicyOption kReverseKeys[] = {
     {.key = "reverse.skip",
      .default_text = "0",
@@ -21,7 +19,6 @@ struct ReverseOrder : Order {
   uint64_t PositionOf(uint64_t s) const override { return SampleAt(s); }
   const uint64_t n, skip;
 };
-
 struct ReversePolicy : Policy {
   explicit ReversePolicy(uint64_t skip) : skip(skip) {}
   absl::string_view name() const override { return "reverse"; }
@@ -36,7 +33,6 @@ struct ReversePolicy : Policy {
   }
   const uint64_t skip;
 };
-
 }  // namespace
 
 constinit const PolicyEntry kReverseEntry = {
@@ -46,5 +42,9 @@ constinit const PolicyEntry kReverseEntry = {
     .make = [](const PolicyOptions& options,
                const StagedView*) -> std::unique_ptr<const Policy> {
       return std::make_unique<ReversePolicy>(options.number(kReverseKeys[0]));
-    }};
+    },
+    .advice = {.suggests = [](const DatasetFacts&) {
+      return std::vector<PolicySuggestion>{
+          {.options = "policy=reverse", .when = "for the last names first"}};
+    }}};
 }  // namespace shufflefs

@@ -4,8 +4,9 @@
 
 The lines of C++ outside tests, the folders with most files, the classes with
 most lines of implementation, and what the example policy and format of
-tests/examples took: each is one file and one line of the list that registers
-it. Counts blank lines and comments, too.
+tests/examples took: their lines, and the files that the addition touched, which
+are the example's own pair and the list that enters it. Counts blank lines and
+comments, too.
 """
 import argparse
 import collections
@@ -18,6 +19,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CODE = ("core", "fs", "policies", "peers", "mount-tools", "examples")
 MOST_LINES = 550  # of a class; about 500
 MOST_SOURCES = 2
+# Of each example: its files, the symbol of its entry, and the most lines.
+EXAMPLES = (("policy", "reverse_policy", "kReverseEntry", 60),
+            ("format", "framed_format", "FramedFormat", 120))
+MOST_TOUCHED = 3
 # The first line of a member function's definition, from which the class is
 # taken; its last line is a brace of its own.
 MEMBER = re.compile(r"^(?:[\w:<>,*&~\[\]() ]+[ *&])?([A-Z]\w*)::~?[\w=<>!]+\(")
@@ -71,18 +76,47 @@ def too_large() -> list[str]:
             if lines > MOST_LINES or files > MOST_SOURCES]
 
 
+def example_files(stem: str) -> list[pathlib.Path]:
+    return [ROOT / "tests/examples" / f"{stem}{suffix}"
+            for suffix in (".h", ".cc")]
+
+
+def touched(stem: str, symbol: str) -> list[pathlib.Path]:
+    """The sources that hold an example or know it, without its tests."""
+    return [file for file in sources(*CODE, "tests/examples")
+            if not file.name.endswith("_test.cc")
+            and (file in example_files(stem)
+                 or re.search(rf"\b{symbol}\b|/{stem}\.h",
+                              file.read_text()))]
+
+
+def costly_examples() -> list[str]:
+    """What the addition of a policy or a format may not take."""
+    wrong = []
+    for kind, stem, symbol, most in EXAMPLES:
+        lines = sum(len(lines_of(file)) for file in example_files(stem))
+        if lines > most:
+            wrong.append(f"the example {kind}: {lines} lines, not {most}")
+        files = touched(stem, symbol)
+        if len(files) > MOST_TOUCHED:
+            wrong.append(f"the example {kind} touches {len(files)} files, not "
+                         f"{MOST_TOUCHED}")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--most", type=int, default=8,
                         help="folders and classes to print (default: 8)")
     parser.add_argument("--check", action="store_true",
-                        help="print only the classes that are too large, and "
-                             "fail if there are any")
+                        help="print only what is too large, and fail if "
+                             "anything is")
     args = parser.parse_args()
     if args.check:
-        print("\n".join(too_large()))
-        return 1 if too_large() else 0
+        wrong = too_large() + costly_examples()
+        print("\n".join(wrong))
+        return 1 if wrong else 0
     print_all(args.most)
     return 0
 
@@ -107,9 +141,11 @@ def print_all(most: int) -> None:
     for lines, name, files in classes()[:most]:
         print(f"  {lines:6}  {files}  {name}")
 
-    print("lines of the examples in tests/examples")
-    for file in sources("tests/examples"):
-        print(f"  {len(lines_of(file)):6}  {file.name}")
+    for kind, stem, symbol, _ in EXAMPLES:
+        files = touched(stem, symbol)
+        print(f"files that the example {kind} touched: {len(files)}; lines")
+        for file in files:
+            print(f"  {len(lines_of(file)):6}  {file.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -32,10 +32,16 @@ TEST(ScriptsTest, PythonScriptsParse) {
   }
 }
 
-TEST(ScriptsTest, NoClassIsTooLarge) {
+// Also the example policy and format, and what their addition touched.
+TEST(ScriptsTest, NothingIsTooLarge) {
   const ShellResult result =
       Shell("/usr/bin/python3 tests/meta/house.py --check");
   EXPECT_EQ(result.code, 0) << result.output;
+  const std::string all = Shell("/usr/bin/python3 tests/meta/house.py").output;
+  EXPECT_THAT(all, HasSubstr("files that the example policy touched: 3;"));
+  EXPECT_THAT(all, HasSubstr("files that the example format touched: 3;"));
+  EXPECT_THAT(all, HasSubstr("tests/examples/registered.cc\n"));
+  EXPECT_THAT(all, HasSubstr("tests/examples/format_list.cc\n"));
 }
 
 TEST(ScriptsTest, HelpNeedsNothing) {
