@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace shufflefs {
@@ -20,11 +19,7 @@ uint64_t MostBytes(const Catalogue& catalogue) {
 
 absl::StatusOr<std::shared_ptr<HeldFiles>> HeldFiles::Make(Parts parts) {
   const PoolMemory& memory = parts.memory;
-  if (memory.guarantee < kLeastMemory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory: ", memory.guarantee, " bytes; at least ",
-                     kLeastMemory, " are needed"));
-  }
+  RETURN_IF_ERROR(memory.CheckLeast(kLeastMemory));
   RETURN_IF_ERROR(memory.bypass->Prepare(parts.catalogue->file_devices()));
   ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,
                    memory.pool->Open({.name = memory.name,

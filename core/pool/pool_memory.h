@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "core/pool/bypass_reads.h"
 #include "core/pool/memory/arena.h"
 #include "core/pool/memory/buffer_pool.h"
@@ -22,6 +24,12 @@ struct PoolMemory {
   uint64_t guarantee = 0;               // bytes of the pool
   std::string name;                     // the view's
 
+  // InvalidArgument if fewer bytes than `least` are guaranteed.
+  absl::Status CheckLeast(uint64_t least) const {
+    if (guarantee >= least) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "memory: ", guarantee, " bytes; at least ", least, " are needed"));
+  }
   // Takes `bytes` bytes of the guarantee for memory that is not of the pool, as
   // long as the result lives. Errors: BufferPool::Open's.
   absl::StatusOr<std::unique_ptr<PoolShare>> Reserve(uint64_t bytes) {

@@ -25,11 +25,7 @@ uint64_t BytesOf(const BinderInput& input) {
 
 absl::StatusOr<std::shared_ptr<Supply>> Supply::Make(Parts parts) {
   const PoolMemory& memory = parts.memory;
-  if (memory.guarantee < kLeastMemory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory: ", memory.guarantee, " bytes; at least ",
-                     kLeastMemory, " are needed"));
-  }
+  RETURN_IF_ERROR(memory.CheckLeast(kLeastMemory));
   RETURN_IF_ERROR(
       memory.bypass->Prepare(parts.dataset->catalogue().file_devices()));
   ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/interruptible_sleep.h"
 #include "core/base/status.h"
 #include "core/base/thread.h"
@@ -50,11 +49,7 @@ uint64_t JobBytes(const SamplerPrefetcher::Parts& parts) {
 
 absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> SamplerPrefetcher::Make(
     Parts parts) {
-  if (parts.memory.guarantee < kLeastMemory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory: ", parts.memory.guarantee, " bytes; at least ",
-                     kLeastMemory, " are needed"));
-  }
+  RETURN_IF_ERROR(parts.memory.CheckLeast(kLeastMemory));
   HeldFiles::Parts files;
   files.catalogue = parts.dataset->shared_catalogue();
   files.source = std::move(parts.source);

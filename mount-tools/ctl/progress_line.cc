@@ -21,15 +21,16 @@ std::string ProgressText(absl::string_view what, const ByteProgress& progress) {
       std::string(kBar - filled, ' '), done * 100, HumanBytes(progress.bytes),
       HumanBytes(progress.total));
   if (progress.bytes == 0 || progress.seconds <= 0) return text;
-  const double rate = bytes / progress.seconds;
-  const double left = std::max(0.0, (total - bytes) / rate);
-  absl::StrAppend(&text, ", ", HumanBytes(static_cast<uint64_t>(rate)), "/s");
-  if (left >= 60) {
-    absl::StrAppendFormat(&text, ", %.0f min left", left / 60);
-  } else {
-    absl::StrAppendFormat(&text, ", %.0f s left", left);
-  }
-  return text;
+  return text +
+         RateText(bytes / progress.seconds, std::max(0.0, total - bytes));
+}
+
+std::string RateText(double bytes_per_second, double bytes_left) {
+  const double seconds = bytes_left / bytes_per_second;
+  return absl::StrCat(
+      ", ", HumanBytes(static_cast<uint64_t>(bytes_per_second)), "/s, ",
+      seconds >= 60 ? absl::StrFormat("%.0f min left", seconds / 60)
+                    : absl::StrFormat("%.0f s left", seconds));
 }
 
 ProgressLine::~ProgressLine() {

@@ -23,6 +23,9 @@ struct ByteProgress {
 // One line without its end: "indexing: [###   ]  50 %, 1 GiB of 2 GiB, …".
 std::string ProgressText(absl::string_view what, const ByteProgress& progress);
 
+// What a line of progress ends in: ", 1.50 GiB/s, 6 s left".
+std::string RateText(double bytes_per_second, double bytes_left);
+
 // Shows nothing unless the context's `err` is a terminal. Clears the line when
 // it is destroyed. Thread-safe.
 class ProgressLine {

@@ -184,10 +184,10 @@ TEST_F(IndexCommandTest, ProgressIsInBytesOnATerminal) {
       Index({"--state", "s", "-o", "policy=lirs", source_.path()}, true);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("indexing: [####"));
-  EXPECT_EQ(ProgressText("indexing",
-                         {uint64_t{3} << 30, uint64_t{12} << 30, 2.0}),
-            "indexing: [###         ]  25 %, 3.00 GiB of 12.0 GiB, "
-            "1.50 GiB/s, 6 s left");
+  EXPECT_EQ(
+      ProgressText("indexing", {uint64_t{3} << 30, uint64_t{12} << 30, 2.0}),
+      "indexing: [###         ]  25 %, 3.00 GiB of 12.0 GiB, "
+      "1.50 GiB/s, 6 s left");
   EXPECT_EQ(ProgressText("indexing", {0, 100, 0}),
             "indexing: [            ]   0 %, 0 B of 100 B");
 }

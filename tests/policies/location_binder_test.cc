@@ -85,9 +85,9 @@ TEST(LocationMap, ColumnsHoldOneGroupAndOneSampleOfAChunk) {
         EXPECT_EQ(map.location_of(sample), l);
         const uint32_t chunk = map.chunk_of(sample);
         EXPECT_TRUE(chunks.insert(chunk).second);
-        EXPECT_EQ(chunk_group_of.emplace(chunk, map.chunk_group_of(l))
-                      .first->second,
-                  map.chunk_group_of(l));
+        EXPECT_EQ(
+            chunk_group_of.emplace(chunk, map.chunk_group_of(l)).first->second,
+            map.chunk_group_of(l));
         groups.insert(data->grouping.group_of(SampleId(sample)).value());
         ++samples;
       }

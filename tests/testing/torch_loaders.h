@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The orders in which stock PyTorch asks for the samples of a dataset, bit for
-// bit, and what a DataLoader draws for its epochs (generator_seeds.h says when).
-// tests/core/golden/torch_vectors.txt has golden vectors of real torch. An order
-// is a list of indices into the dataset. The dataset decides what index 5 means;
-// ImageFolder, for example, numbers sorted classes and names. Plain values.
+// bit, and what a DataLoader draws for its epochs (generator_seeds.h says
+// when). tests/core/golden/torch_vectors.txt has golden vectors of real torch.
+// An order is a list of indices into the dataset. The dataset decides what
+// index 5 means; ImageFolder, for example, numbers sorted classes and names.
+// Plain values.
 #ifndef SHUFFLEFS_TESTS_TESTING_TORCH_LOADERS_H_
 #define SHUFFLEFS_TESTS_TESTING_TORCH_LOADERS_H_
 
@@ -27,7 +28,7 @@ inline std::vector<uint32_t> SequentialOrder(uint32_t n) {
 // was given. Draws whole permutations while they fit, then the head of one
 // more. This last one is drawn even if none of it is used. REQUIRES: n >= 1.
 inline std::vector<uint32_t> RandomSamplerOrder(uint32_t n, uint32_t samples,
-                                         TorchGenerator& generator) {
+                                                TorchGenerator& generator) {
   std::vector<uint32_t> order;
   order.reserve(samples);
   for (uint32_t i = 0; i < samples / n; ++i) {
@@ -156,8 +157,8 @@ class LoaderEpochs {
     begun_ = true;
     std::vector<uint32_t> order = TorchRandperm(n, generator_);
     if (is_reset) return order;
-    // If the loader was given no generator, the default generator draws the seed
-    // of the workers.
+    // If the loader was given no generator, the default generator draws the
+    // seed of the workers.
     if (options_.own_generator) generator_.Random64();
     return options_.workers ? TorchRandperm(n, generator_) : order;
   }

@@ -47,8 +47,8 @@ absl::optional<int> MountIdIn(const std::string& fdinfo);
 // Returns whether `path` is `directory` or is below it, by their names.
 bool LiesBelow(absl::string_view path, absl::string_view directory);
 
-// What no other boot of any machine has: the numbers of mounts and devices begin
-// anew at each. "" if the kernel does not tell.
+// What no other boot of any machine has: the numbers of mounts and devices
+// begin anew at each. "" if the kernel does not tell.
 std::string BootId();
 
 }  // namespace shufflefs

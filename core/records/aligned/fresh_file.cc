@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/files/atomic_file.h"
+#include "core/base/files/owned_dir.h"
 #include "core/base/status.h"
 
 namespace shufflefs {
@@ -17,18 +16,16 @@ namespace {
 
 constexpr size_t kHeldBytes = size_t{1} << 20;
 
-std::string TmpOf(const std::string& path) {
-  return absl::StrCat(path, kFreshSuffix);
+FilePlace FreshOf(const std::string& path) {
+  return FilePlace(path).With(kFreshSuffix);
 }
 
 }  // namespace
 
 absl::StatusOr<FreshFile> FreshFile::Create(const std::string& path,
                                             mode_t mode) {
-  const std::string fresh = TmpOf(path);
-  if (unlink(fresh.c_str()) != 0 && errno != ENOENT) {
-    return ErrnoStatus(errno, fresh);
-  }
+  RETURN_IF_ERROR(FreshOf(path).Remove());
+  const std::string fresh = FreshOf(path).path();
   UniqueFd fd(open(fresh.c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd.valid()) return ErrnoStatus(errno, fresh);
@@ -36,11 +33,11 @@ absl::StatusOr<FreshFile> FreshFile::Create(const std::string& path,
 }
 
 FreshFile::~FreshFile() {
-  if (fd_.valid()) unlink(TmpOf(path_).c_str());
+  if (fd_.valid()) FreshOf(path_).Remove().IgnoreError();
 }
 
 absl::Status FreshFile::Flush() {
-  RETURN_IF_ERROR(WriteAll(fd_.get(), held_, TmpOf(path_)));
+  RETURN_IF_ERROR(WriteAll(fd_.get(), held_, FreshOf(path_).path()));
   held_.clear();
   return absl::OkStatus();
 }
@@ -64,27 +61,14 @@ absl::Status FreshFile::AppendZeros(uint64_t count) {
 
 absl::Status FreshFile::Finish() {
   RETURN_IF_ERROR(Flush());
-  if (fsync(fd_.get()) != 0) return ErrnoStatus(errno, TmpOf(path_));
-  return absl::OkStatus();
+  if (fsync(fd_.get()) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, FreshOf(path_).path());
 }
 
 absl::Status FreshFile::Publish() {
-  if (rename(TmpOf(path_).c_str(), path_.c_str()) != 0) {
-    return ErrnoStatus(errno, path_);
-  }
+  RETURN_IF_ERROR(FreshOf(path_).RenameTo(path_));
   fd_.reset();
-  return SyncNamesAround(path_);
-}
-
-absl::Status SyncNamesAround(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string dir =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const UniqueFd fd(open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus(errno, dir);
-  // EINVAL: the file system does not support fsync of directories.
-  if (fsync(fd.get()) != 0 && errno != EINVAL) return ErrnoStatus(errno, dir);
-  return absl::OkStatus();
+  return FilePlace(path_).SyncNames();
 }
 
 }  // namespace shufflefs

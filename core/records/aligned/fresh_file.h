@@ -52,9 +52,6 @@ class FreshFile {
   uint64_t bytes_ = 0;
 };
 
-// Writes the names of the directory that contains `path` to the device.
-absl::Status SyncNamesAround(const std::string& path);
-
 inline constexpr char kFreshSuffix[] = ".tmp";
 
 }  // namespace shufflefs

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guesses for the seeds of PyTorch's generators: which a user gives to one, and
-// which an epoch then takes from it. At the start of an epoch a DataLoader draws
-// a seed for its workers (two outputs), even with 0 workers. Persistent workers
-// keep their seed. Then
+// which an epoch then takes from it. At the start of an epoch a DataLoader
+// draws a seed for its workers (two outputs), even with 0 workers. Persistent
+// workers keep their seed. Then
 // * RandomSampler draws the seed of its own generator from the default
 //   generator (two outputs). So seeds of consecutive epochs are outputs of one
 //   mt19937 at a fixed distance, while nothing else draws from it.

@@ -73,9 +73,9 @@ class TorchGenerator {
 
 // From here on outputs mod n would be noticeably uneven. Since pull request
 // 143682 of pytorch/pytorch (2024), torch.randperm then uses another algorithm
-// with 64-bit draws, which fixes no index before the last draw. Earlier versions
-// went on as below. This takes too long for a unit test: torch 1.13 and
-// 2.15 gave the same as this code at kLargeRandperm and one less
+// with 64-bit draws, which fixes no index before the last draw. Earlier
+// versions went on as below. This takes too long for a unit test: torch 1.13
+// and 2.15 gave the same as this code at kLargeRandperm and one less
 // (torch_vectors.py --large). Below kLargeRandperm all versions agree.
 inline constexpr uint32_t kLargeRandperm = 0xFFFFFFFF / 20;
 

@@ -32,10 +32,10 @@ uint64_t RecordWords(absl::Span<const uint64_t> rest, uint64_t at) {
 }  // namespace
 
 std::vector<uint64_t> JournalHeader(const PackIdentity& identity) {
-  return Sealed({kJournalMagic, kJournalVersion, identity.fingerprint,
-                 identity.state, identity.seed, identity.chunk_size,
-                 identity.composition},
-                0);
+  return Sealed(
+      {kJournalMagic, kJournalVersion, identity.fingerprint, identity.state,
+       identity.seed, identity.chunk_size, identity.composition},
+      0);
 }
 
 std::vector<uint64_t> JournalRecord(uint32_t chunk,
@@ -67,8 +67,8 @@ absl::StatusOr<PackJournal> ParseJournal(absl::string_view bytes) {
              RecordWords(all.subspan(journal.words), journal.words)) {
     const auto record = all.subspan(journal.words, size);
     const auto checks = record.subspan(2, size - kBesideChecks);
-    journal.finished.push_back({static_cast<uint32_t>(record[0]),
-                                {checks.begin(), checks.end()}});
+    journal.finished.push_back(
+        {static_cast<uint32_t>(record[0]), {checks.begin(), checks.end()}});
     journal.words += size;
   }
   return journal;

@@ -265,11 +265,11 @@ absl::Status PackRun::RecordFilled() {
     const PackManifest::File& last =
         manifest.files[place.first_file + place.file_count - 1];
     const uint64_t end = last.first_check + PackChecksOf(last.length);
-    const std::vector<uint64_t> record = JournalRecord(
-        chunk,
-        absl::MakeConstSpan(manifest.checks)
-            .subspan(first.first_check, end - first.first_check),
-        journal_->size() + records.size());
+    const std::vector<uint64_t> record =
+        JournalRecord(chunk,
+                      absl::MakeConstSpan(manifest.checks)
+                          .subspan(first.first_check, end - first.first_check),
+                      journal_->size() + records.size());
     records.insert(records.end(), record.begin(), record.end());
   }
   RETURN_IF_ERROR(journal_->Append(records));

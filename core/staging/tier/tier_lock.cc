@@ -75,8 +75,8 @@ std::string ProcessIdentity() {
   char space[64] = {};
   if (readlink("/proc/self/ns/pid", space, sizeof space - 1) < 0) space[0] = 0;
   const std::string boot = BootId();
-  return absl::StrCat(boot.empty() ? "?" : boot, " ", space, " ", getpid(), " ", StartTime(),
-                      "\n");
+  return absl::StrCat(boot.empty() ? "?" : boot, " ", space, " ", getpid(), " ",
+                      StartTime(), "\n");
 }
 
 absl::StatusOr<UniqueFd> LockForProcess(int dir, const std::string& name,

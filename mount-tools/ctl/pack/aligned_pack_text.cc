@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/config/value_text.h"
+#include "mount-tools/ctl/progress_line.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {
@@ -37,20 +38,13 @@ std::string AlignProgressText(const AlignProgress& begun,
                           ? static_cast<double>(now.read) /
                                 static_cast<double>(now.total_bytes) * 100
                           : 100;
-  std::string text =
+  const std::string text =
       absl::StrFormat("packing: %3.0f %%  %s of %s files", done,
                       HumanCount(now.files), HumanCount(now.total_files));
   const uint64_t rate = Rate(now.read - begun.read, seconds);
   if (rate == 0) return text;
-  const double left = static_cast<double>(now.total_bytes - now.read) /
-                      static_cast<double>(rate);
-  absl::StrAppend(&text, ", ", HumanBytes(rate), "/s");
-  if (left >= 60) {
-    absl::StrAppendFormat(&text, ", %.0f min left", left / 60);
-  } else {
-    absl::StrAppendFormat(&text, ", %.0f s left", left);
-  }
-  return text;
+  return text + RateText(static_cast<double>(rate),
+                         static_cast<double>(now.total_bytes - now.read));
 }
 
 std::string AlignedPackText(const AlignedPackReport& report) {

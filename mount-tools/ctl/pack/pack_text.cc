@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "core/config/value_text.h"
+#include "mount-tools/ctl/progress_line.h"
 #include "nlohmann/json.hpp"
 #include "policies/registry.h"
 
@@ -60,19 +61,11 @@ std::string PackProgressText(const PackProgress& begun, const PackProgress& now,
   const double rate = Done(now) > Done(begun) && seconds > 0
                           ? (Done(now) - Done(begun)) / seconds
                           : 0;
-  std::string text =
+  const std::string text =
       absl::StrFormat("packing: %3.0f %%  %s of %s files",
                       total > 0 ? Done(now) / total * 100 : 100,
                       HumanCount(now.files), HumanCount(now.total_files));
-  if (rate == 0) return text;
-  const double left = (total - Done(now)) / rate;
-  absl::StrAppend(&text, ", ", HumanBytes(static_cast<uint64_t>(rate)), "/s");
-  if (left >= 60) {
-    absl::StrAppendFormat(&text, ", %.0f min left", left / 60);
-  } else {
-    absl::StrAppendFormat(&text, ", %.0f s left", left);
-  }
-  return text;
+  return rate == 0 ? text : text + RateText(rate, total - Done(now));
 }
 
 std::string PackText(const PackReport& report) {

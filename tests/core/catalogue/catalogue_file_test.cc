@@ -158,8 +158,7 @@ TEST_F(CatalogueFileTest, RefusesEveryTruncationAndEveryFlippedBit) {
   for (size_t length = 0; length < bytes.size(); length += 7) {
     EXPECT_FALSE(Parsed(bytes.substr(0, length)).ok()) << length;
   }
-  EXPECT_EQ(Parsed(bytes + "x").status().code(),
-            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Parsed(bytes + "x").status().code(), absl::StatusCode::kDataLoss);
   for (size_t at = 0; at < bytes.size(); ++at) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));

@@ -164,8 +164,7 @@ std::string TwoRecords() {
 // A pack that another version began is continued.
 TEST(PackJournal, ItsBytesStay) {
   const auto text = [](std::vector<uint64_t> words, uint64_t at) {
-    words.push_back(
-        XXH3_64bits_withSeed(words.data(), words.size() * 8, at));
+    words.push_back(XXH3_64bits_withSeed(words.data(), words.size() * 8, at));
     return BytesOf(words);
   };
   uint64_t magic;
@@ -189,8 +188,7 @@ TEST(PackJournal, WhatIsRecordedIsRead) {
 TEST(PackJournal, WhatIsCutOffCountsUpToTheLastWholeRecord) {
   const std::string bytes = TwoRecords();
   const size_t header = Header().size();
-  const size_t first =
-      header + Record(5, {55, 56}, header).size();
+  const size_t first = header + Record(5, {55, 56}, header).size();
   for (size_t size = 0; size < bytes.size(); ++size) {
     const absl::StatusOr<PackJournal> journal =
         ParseJournal(bytes.substr(0, size));
