@@ -12,7 +12,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/sampler/sampler_prefetcher.h"
-#include "core/sampler/search/samplers.h"
 #include "core/view/view.h"
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
