@@ -22,10 +22,9 @@ constexpr Time kBetweenShares{2000};
 void EpochLead::Decide(EpochOutcome outcome, Time now) {
   jobs_.BeginEpoch();
   walks_ = false;
-  const PollTimes polls = std::exchange(polls_, {});
+  const PollTimes polls = polls_.TakeTimes();
   // The opens came while the members wait for a decision: they are carried.
   if (phase_ != Phase::kIdle) return;
-  next_ = epoch_ + 1;
   std::string why;
   if (outcome.verdict == Verdict::kHold) {
     why = std::string(HoldReasonName(outcome.reason));
@@ -41,11 +40,13 @@ void EpochLead::Decide(EpochOutcome outcome, Time now) {
   const bool found = outcome.verdict != Verdict::kHold;
   if (uncertain_ > 0 && !stays && found) --uncertain_;
   if (!why.empty()) return Hold(why);
-  verdict_ = outcome.rule == 't' ? "takeover" : std::string(1, outcome.rule);
-  signalled_ = shares_only_ = false;
-  carried_ = {outcome.carried.begin(), outcome.carried.end()};
-  CarryUnclear(polls);
-  Prepare(now);
+  EpochCommit commit;
+  commit.next = epoch_ + 1;
+  commit.verdict =
+      outcome.rule == 't' ? "takeover" : std::string(1, outcome.rule);
+  commit.carried = {outcome.carried.begin(), outcome.carried.end()};
+  CarryUnclear(polls, commit);
+  Prepare(std::move(commit), now);
 }
 
 std::string EpochLead::Missing() const {
@@ -80,19 +81,18 @@ void EpochLead::HearSignal(const EpochMessage& message, Time now) {
         "on several nodes epochs only advance, and this is ", epoch_);
     return parts_.send(message.from, refuse);
   }
-  next_ = message.next != 0 ? message.next : epoch_ + 1;
-  verdict_ = "signal";
-  signalled_ = true;
-  shares_only_ = false;
-  carried_.clear();
-  Prepare(now);
+  Prepare({.next = message.next != 0 ? message.next : epoch_ + 1,
+           .verdict = "signal",
+           .signalled = true},
+          now);
 }
 
 // Names can be shared as soon as all members are there, if nothing of the epoch
 // was shown. Otherwise that waits for the next boundary.
 void EpochLead::ShareNames(Time now) {
-  const bool due = shows_ == kOwn || (shows_ == kShared && !sharers_.empty() &&
-                                      sharers_ != PresentMembers());
+  const bool due =
+      shows_ == kOwn || (shows_ == kShared && !commit_.sharers.empty() &&
+                         commit_.sharers != PresentMembers());
   const bool fresh = absl::c_all_of(
       members_, [](const auto& member) { return member.second.fresh; });
   if (!due || !fresh || now - shared_at_ < kBetweenShares ||
@@ -100,17 +100,13 @@ void EpochLead::ShareNames(Time now) {
     return;
   }
   shared_at_ = now;
-  next_ = epoch_;
-  verdict_ = "peers";
-  signalled_ = false;
-  shares_only_ = true;
-  carried_.clear();
-  Prepare(now);
+  Prepare({.next = epoch_, .verdict = "peers", .shares_only = true}, now);
 }
 
 void EpochLead::NoteSample(uint64_t name, uint64_t sample) {
   if (shows_ != kOwn && shows_ != kShared) return;
-  if (sample_of_.empty()) sample_of_.resize(parts_.detector.names, kUnknown);
+  if (sample_of_.empty())
+    sample_of_.resize(parts_.detector.names, EpochCommit::kUnknown);
   sample_of_[name] = sample;
 }
 
@@ -122,13 +118,15 @@ std::vector<std::string> EpochLead::PresentMembers() const {
   return names;
 }
 
-void EpochLead::Prepare(Time now) {
+void EpochLead::Prepare(EpochCommit commit, Time now) {
+  // What was committed last holds until the next commit.
+  commit.sharers = std::move(commit_.sharers);
+  commit_ = std::move(commit);
   phase_ = Phase::kPreparing;
   ++round_;
   since_ = sent_ = now;
   is_doubted_ = false;
   waits_for_.clear();
-  first_.clear();
   // Before an epoch that was found, all are there.
   for (const auto& [name, member] : members_) {
     if (!member.absent) waits_for_.insert(name);
@@ -140,15 +138,15 @@ void EpochLead::HearPrepared(const EpochMessage& message, Time now) {
   if (phase_ != Phase::kPreparing || message.round != round_) return;
   Member& member = members_.find(message.from)->second;
   // A signal does not depend on what was opened before.
-  if (signalled_ && IsNew(member, message)) Meet(member, message);
+  if (commit_.signalled && IsNew(member, message)) Meet(member, message);
   if (IsNew(member, message) || message.first > member.next) return;
-  if (shares_only_ && !message.fresh) return GiveUp("names were shown");
+  if (commit_.shares_only && !message.fresh) return GiveUp("names were shown");
   if (waits_for_.erase(message.from) == 0) return;
   Take(member, message, now);
-  first_[message.from] = member.next;
+  commit_.first[message.from] = member.next;
   for (const EpochPair& pair : message.pairs) {
     if (pair.name >= parts_.detector.names) continue;
-    carried_.insert(pair.name);
+    commit_.carried.insert(pair.name);
     NoteSample(pair.name, pair.sample);
   }
   if (!waits_for_.empty()) return;
@@ -157,49 +155,40 @@ void EpochLead::HearPrepared(const EpochMessage& message, Time now) {
 }
 
 void EpochLead::Commit(Time now) {
-  const std::string missing = signalled_ ? OtherKeys() : Missing();
+  const std::string missing = commit_.signalled ? OtherKeys() : Missing();
   if (!missing.empty()) return GiveUp(missing);
-  if (shares_only_ && !carried_.empty()) return GiveUp("names were opened");
-  if (signalled_) {
-    carried_.clear();
+  if (commit_.shares_only && !commit_.carried.empty())
+    return GiveUp("names were opened");
+  if (commit_.signalled) {
+    commit_.carried.clear();
     detector_.OnSignal();
     walks_ = false;
     uncertain_ = 0;
-  } else if (is_doubted_ && !shares_only_) {
+  } else if (is_doubted_ && !commit_.shares_only) {
     return GiveUp(std::string(HoldReasonName(HoldReason::kUntrusted)));
   }
-  opened_ = OpenedByMember();
-  size_t most = 0;
-  for (const auto& [name, opened] : opened_) {
-    most = std::max(most, opened.size());
-  }
+  commit_.opened = OpenedByMember();
   // If half of a pass came before the decision, more than one may have.
-  const size_t entries = carried_.size() * (sample_of_.empty() ? 1 : 2) + most;
-  if (entries > kMostEpochEntries ||
-      2 * carried_.size() > parts_.detector.names) {
+  if (commit_.Entries(/*pairs=*/!sample_of_.empty()) > kMostEpochEntries ||
+      2 * commit_.carried.size() > parts_.detector.names) {
     uncertain_ = kUncertain;
     return GiveUp(std::string(HoldReasonName(HoldReason::kOverflow)));
   }
   held_.clear();
-  decided_ = next_;
+  decided_ = commit_.next;
   phase_ = Phase::kCommitting;
   since_ = sent_ = now;
-  from_epoch_ = epoch_;
-  from_binding_ = binding_;
+  commit_.from_epoch = epoch_;
+  commit_.from_binding = binding_;
   waits_for_.clear();
-  sharers_.clear();
-  for (const auto& [name, first] : first_) {
-    waits_for_.insert(name);
-    sharers_.push_back(name);
-  }
-  // Of so many, each shows its own samples.
-  if (!FitsMessage(sharers_)) sharers_.clear();
+  for (const auto& [name, first] : commit_.first) waits_for_.insert(name);
+  commit_.ShareAmongPrepared();
   for (const auto& [name, member] : members_) {
     if (waits_for_.contains(name)) {
       SendCommit(name);
     } else {
       Log(LogLevel::kWarning,
-          absl::StrCat("peers: epoch ", next_, " begins without ", name,
+          absl::StrCat("peers: epoch ", commit_.next, " begins without ", name,
                        member.absent ? ", which is away" : ": no answer"));
     }
   }
@@ -207,20 +196,7 @@ void EpochLead::Commit(Time now) {
 
 void EpochLead::SendCommit(const std::string& to) {
   EpochMessage message = Message(Kind::kCommit);
-  message.epoch = from_epoch_;
-  message.binding = from_binding_;
-  message.next = next_;
-  message.reason = verdict_;
-  message.names.assign(carried_.begin(), carried_.end());
-  // Only who opened a name knows what it shows.
-  for (const uint64_t name : carried_) {
-    if (!sample_of_.empty() && sample_of_[name] != kUnknown) {
-      message.pairs.push_back({name, sample_of_[name]});
-    }
-  }
-  message.opened = opened_[to];
-  message.members = sharers_;
-  message.first = first_[to];
+  commit_.Tell(to, sample_of_, message);
   const auto member = members_.find(to);
   if (member != members_.end()) message.stream = member->second.stream;
   parts_.send(to, std::move(message));
@@ -239,8 +215,8 @@ void EpochLead::EndCommit() {
 void EpochLead::GiveUp(const std::string& why) {
   ToAll(Message(Kind::kReopen));
   phase_ = Phase::kIdle;
-  if (shares_only_) return;
-  if (!signalled_) return Hold(why);
+  if (commit_.shares_only) return;
+  if (!commit_.signalled) return Hold(why);
   EpochMessage refuse = Message(Kind::kRefuse);
   refuse.reason = why;
   ToAll(refuse);
@@ -252,9 +228,9 @@ void EpochLead::Hold(const std::string& why) {
   decided_ = ++epoch_;
   message.next = epoch_;
   message.reason = why;
-  opened_ = OpenedByMember();
+  std::map<std::string, std::vector<uint64_t>> opened = OpenedByMember();
   for (const auto& [name, member] : members_) {
-    message.opened = opened_[name];
+    message.opened = std::move(opened[name]);
     if (message.opened.size() > kMostEpochEntries) message.opened.clear();
     message.first = member.next;
     parts_.send(name, message);
@@ -278,8 +254,8 @@ void EpochLead::Tick(Time now) {
   sent_ = now;
   const std::set<std::string> late = waits_for_;
   if (phase_ == Phase::kPreparing) {
-    if (now - since_ > kToPrepare && signalled_ &&
-        first_.contains(parts_.self)) {
+    if (now - since_ > kToPrepare && commit_.signalled &&
+        commit_.first.contains(parts_.self)) {
       return Commit(now);  // the user wants it: those who are there go on
     }
     if (now - since_ > kToPrepare) {
@@ -293,7 +269,7 @@ void EpochLead::Tick(Time now) {
   if (now - since_ > kLongestCommit) {
     Log(LogLevel::kWarning,
         absl::StrCat("peers: ", *waits_for_.begin(),
-                     " has not confirmed epoch ", next_,
+                     " has not confirmed epoch ", commit_.next,
                      ", so it may show another one until it is back"));
     return EndCommit();
   }

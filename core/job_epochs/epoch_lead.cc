@@ -12,9 +12,6 @@ namespace {
 using Kind = EpochMessage::Kind;
 using Time = EpochLead::Time;
 
-constexpr Time kBetweenPolls{10};
-constexpr Time kLongestPoll{1000};
-
 uint32_t ReaderOf(uint32_t member, uint32_t reader) {
   return reader * 2654435761u + member * 40503u + 1;
 }
@@ -26,7 +23,7 @@ EpochLead::EpochLead(Parts parts)
       detector_(parts_.detector),
       order_memory_(parts_.detector.names),
       jobs_(parts_.detector.names),
-      first_poll_(parts_.now.count()),
+      polls_(parts_.now, kRepeat),
       round_(parts_.now.count()) {}
 
 void EpochLead::SetMembers(const std::vector<std::string>& members,
@@ -39,7 +36,7 @@ void EpochLead::SetMembers(const std::vector<std::string>& members,
     member.index = static_cast<uint32_t>(known - order_.begin());
     member.absent =
         std::find(absent.begin(), absent.end(), name) != absent.end();
-    if (member.absent) member.behind = poll_ + 1;
+    if (member.absent) member.behind = polls_.last() + 1;
     if (known == order_.end()) order_.push_back(name);
   }
   members_ = std::move(now);
@@ -80,8 +77,9 @@ void EpochLead::Hear(const EpochMessage& message, Time now) {
   member.wanted = message.wanted;
   member.fresh = message.fresh;
   if (message.from == parts_.self) HearOwn(message);
-  if (phase_ == Phase::kCommitting && message.epoch == next_ &&
-      (next_ != from_epoch_ || message.binding != from_binding_)) {
+  if (phase_ == Phase::kCommitting && message.epoch == commit_.next &&
+      (commit_.next != commit_.from_epoch ||
+       message.binding != commit_.from_binding)) {
     waits_for_.erase(message.from);
     if (waits_for_.empty()) EndCommit();
   }
@@ -127,8 +125,8 @@ bool EpochLead::InStep(const EpochMessage& message) {
   if (message.epoch == epoch_ && message.binding == binding_) return true;
   // A signal that was heeded already, or a commit that will be repeated.
   const bool commit_is_due = phase_ == Phase::kCommitting &&
-                             message.epoch == from_epoch_ &&
-                             message.binding == from_binding_;
+                             message.epoch == commit_.from_epoch &&
+                             message.binding == commit_.from_binding;
   if (message.kind == Kind::kSignal || commit_is_due) return false;
   const bool shares =
       message.epoch == epoch_ && message.shows == kShared && shows_ != kShared;
@@ -167,7 +165,7 @@ void EpochLead::HearOpens(Member& member, const EpochMessage& message,
     DoubtOrder();
   }
   Take(member, message, now);
-  member.poll = std::max(member.poll, PollOf(message));
+  member.poll = std::max(member.poll, polls_.Answered(message.round));
   if (member.poll >= member.behind && !member.absent) member.behind = 0;
   FeedWaiting(now);
   SendAck(message.from, member);
@@ -195,7 +193,7 @@ void EpochLead::SendAck(const std::string& to, const Member& member) {
   EpochMessage ack = Message(Kind::kAck);
   ack.stream = member.stream;
   ack.first = member.next;
-  ack.next = phase_ == Phase::kCommitting ? from_epoch_ : epoch_;
+  ack.next = phase_ == Phase::kCommitting ? commit_.from_epoch : epoch_;
   parts_.send(to, std::move(ack));
 }
 
@@ -218,9 +216,9 @@ void EpochLead::Take(Member& member, const EpochMessage& message, Time now) {
     if (told_before || member.behind > 0) DoubtOrder();
     if (told_before && !member.told.empty() && member.told[open.name]) continue;
     // Members have not prepared yet, so the name shows its old sample.
-    if (phase_ == Phase::kPreparing) carried_.insert(open.name);
+    if (phase_ == Phase::kPreparing) commit_.carried.insert(open.name);
     if (member.waiting > 0 || detector_.seen(open.name)) {
-      waiting_.push_back({open, member.index, poll_ + 1});
+      waiting_.push_back({open, member.index, polls_.last() + 1});
       ++member.waiting;
     } else {
       Feed(member, open, now);
@@ -228,57 +226,40 @@ void EpochLead::Take(Member& member, const EpochMessage& message, Time now) {
   }
 }
 
-uint64_t EpochLead::PollOf(const EpochMessage& message) const {
-  const bool is_of_this_run =
-      message.round > first_poll_ && message.round <= first_poll_ + poll_;
-  return is_of_this_run ? message.round - first_poll_ : 0;
-}
-
 void EpochLead::FeedWaiting(Time now) {
-  uint64_t answered = poll_;
+  uint64_t answered = polls_.last();
   for (const auto& [name, member] : members_) {
     if (member.heard && !member.absent) {
       answered = std::min(answered, member.poll);
     }
   }
-  if (answered < poll_ && now - polled_ > kLongestPoll) {
-    const bool feeds = !waiting_.empty() && waiting_.front().poll <= poll_;
+  if (polls_.IsOverdue(answered, now)) {
+    answered = polls_.last();
+    const bool feeds = !waiting_.empty() && waiting_.front().poll <= answered;
     for (auto& [name, member] : members_) {
-      if (feeds && member.poll < poll_) member.behind = poll_ + 1;
+      if (feeds && member.poll < answered) member.behind = answered + 1;
     }
-    answered = poll_;
   }
-  if (answered == poll_ && !poll_answered_) {
-    poll_answered_ = true;
-    polls_.Add(polled_, now);
-  }
+  if (answered == polls_.last()) polls_.EndLast(now);
   while (phase_ == Phase::kIdle && !waiting_.empty() &&
          waiting_.front().poll <= answered) {
     FeedFirst(now);
   }
-  const bool again = answered < poll_ && now - poll_sent_ >= kRepeat;
-  const bool next = answered == poll_ && now - polled_ >= kBetweenPolls;
   const bool asks =
       !waiting_.empty() || absl::c_any_of(members_, [](const auto& member) {
         return member.second.behind > 0 && !member.second.absent;
       });
-  if (!asks || (!again && !next)) return;
-  if (next) {
-    ++poll_;
-    polled_ = now;
-    poll_answered_ = false;
-  }
-  poll_sent_ = now;
+  if (!asks || !polls_.Sends(answered, now)) return;
   EpochMessage poll = Message(Kind::kPoll);
-  poll.round = first_poll_ + poll_;
+  poll.round = polls_.round();
   for (const auto& [name, member] : members_) {
-    if (member.poll < poll_) parts_.send(name, poll);
+    if (member.poll < polls_.last()) parts_.send(name, poll);
   }
 }
 
 void EpochLead::FeedAllWaiting(Time now) {
   while (!waiting_.empty()) {
-    carried_.insert(waiting_.front().open.name);
+    commit_.carried.insert(waiting_.front().open.name);
     FeedFirst(now);
   }
 }
@@ -292,11 +273,11 @@ void EpochLead::FeedFirst(Time now) {
   Feed(member->second, first.open, now);
 }
 
-void EpochLead::CarryUnclear(const PollTimes& polls) {
-  const Time took =
-      std::max(kBetweenPolls, polls.LongestSince(tail_.LastFresh()));
-  for (const uint64_t name : tail_.BeforeLastFresh(took + kBetweenPolls)) {
-    carried_.insert(name);
+void EpochLead::CarryUnclear(const PollTimes& polls,
+                             EpochCommit& commit) const {
+  const Time late = MemberPolls::LatestAfter(polls, tail_.LastFresh());
+  for (const uint64_t name : tail_.BeforeLastFresh(late)) {
+    commit.carried.insert(name);
   }
 }
 

@@ -27,7 +27,9 @@
 
 #include "core/epoch/epoch_detector.h"
 #include "core/epoch/epoch_group.h"
+#include "core/job_epochs/epoch_commit.h"
 #include "core/job_epochs/job_runs.h"
+#include "core/job_epochs/member_polls.h"
 #include "core/job_epochs/open_tail.h"
 #include "core/job_epochs/order_memory.h"
 #include "core/job_epochs/poll_times.h"
@@ -100,7 +102,6 @@ class EpochLead {
   // If opens were told out of their order, it is not certain where their pass
   // ended. So neither is the end of the next one, which is found by that.
   static constexpr uint32_t kUncertain = 2;
-  static constexpr uint64_t kUnknown = ~uint64_t{0};
   // EpochMessage::shows.
   static constexpr auto kPlanned =
       static_cast<uint32_t>(GroupedView::Names::kPlanned);
@@ -122,8 +123,6 @@ class EpochLead {
   void HearPrepared(const EpochMessage& message, Time now);
   void HearSignal(const EpochMessage& message, Time now);
   void Take(Member& member, const EpochMessage& message, Time now);
-  // Returns which poll of this run a message answers, or 0.
-  uint64_t PollOf(const EpochMessage& message) const;
   // Polls the members if opens wait, and feeds those that waited enough.
   void FeedWaiting(Time now);
   // Opens were told out of their order.
@@ -133,7 +132,7 @@ class EpochLead {
   // Carries the names that may have been opened in the next pass already,
   // before the last of this one arrived. A member may have told that one as
   // late as it answered one of `polls`.
-  void CarryUnclear(const PollTimes& polls);
+  void CarryUnclear(const PollTimes& polls, EpochCommit& commit) const;
   void Feed(Member& member, const EpochOpen& open, Time now);
   void Decide(EpochOutcome outcome, Time now);
   // Has the members share the names of the epoch that is live, if they can.
@@ -141,7 +140,8 @@ class EpochLead {
   std::vector<std::string> PresentMembers() const;
   // What a name showed when it was told, if no plan says that.
   void NoteSample(uint64_t name, uint64_t sample);
-  void Prepare(Time now);
+  // `commit`: as far as it is known now.
+  void Prepare(EpochCommit commit, Time now);
   void Commit(Time now);
   void SendCommit(const std::string& to);
   void EndCommit();
@@ -172,14 +172,7 @@ class EpochLead {
   // later. So it waits until each member was polled after it arrived, and what
   // its member opened after it waits, too.
   std::deque<Waiting> waiting_;
-  // Messages number the polls from here on.
-  const uint64_t first_poll_;
-  // The last that was sent.
-  uint64_t poll_ = 0;
-  Time polled_{0};
-  Time poll_sent_{0};           // the last time
-  bool poll_answered_ = false;  // by all
-  PollTimes polls_;             // of this epoch
+  MemberPolls polls_;
   // The number of the epoch that the lead decided last, or was told of.
   uint64_t decided_ = 0;
   // So many boundaries that are found are to be held, because opens were not
@@ -195,19 +188,10 @@ class EpochLead {
   Time since_{0};  // of the phase
   Time sent_{0};
   std::set<std::string> waits_for_;  // members that have not answered
-  std::string verdict_;
-  bool signalled_ = false;
-  bool shares_only_ = false;  // the epoch goes on, with shared names
-  Time shared_at_{-10000};    // the last try
-  // The members that were told to share the names of an epoch.
-  std::vector<std::string> sharers_;
+  // What is prepared or committed, or was last.
+  EpochCommit commit_;
+  Time shared_at_{-10000};           // the last try
   std::vector<uint64_t> sample_of_;  // by name; empty: a plan says it
-  uint64_t next_ = 0;                // number of the epoch that begins
-  std::set<uint64_t> carried_;       // names
-  uint64_t from_epoch_ = 0;          // of the commit
-  uint64_t from_binding_ = 0;
-  std::map<std::string, std::vector<uint64_t>> opened_;
-  std::map<std::string, uint64_t> first_;  // opens that the lead had then
   std::string held_;
 };
 

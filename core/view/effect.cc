@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/config/value_text.h"
+#include "core/view/opens_seen.h"
 
 namespace shufflefs {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/view/epoch_controller.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/view/effect.h"
+#include "core/view/opens_seen.h"
 
 namespace shufflefs {
 namespace {

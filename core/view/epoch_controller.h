@@ -147,25 +147,30 @@ class EpochController {
   }
   ViewEpochStatus Status() const;
 
-  // As GroupedView says. Names and samples may come from another daemon, so
-  // they are checked.
+  // For EpochsInGroup.
   bool grouped() const {
     return group_ != nullptr && setup_->rebinds() &&
            (!setup_->binds_on_demand() || setup_->shared != nullptr);
   }
-  // Opens must wait, and then be tried again.
+  Epoch epoch() const { return epoch_; }
+  const ViewSetup& setup() const { return *setup_; }
+  const Binding& binding() const { return *binding_; }
+  // Null if opens are not counted.
+  OpenTracker* tracker() { return tracker_.get(); }
+  const OpenTracker* tracker() const { return tracker_.get(); }
+  uint64_t binding_hash() const { return binding_hash_; }
+  const NameSharing& sharing() const { return sharing_; }
+  // The live epoch is of the ledger, with all that was shown here.
+  bool from_ledger() const { return from_ledger_; }
+  // Between Close and what follows, opens must wait, and then be tried again.
   bool closed() const { return closed_; }
-  GroupedView::State GroupState() const;
-  GroupedView::Carried CarriedNow() const;
-  std::vector<GroupedView::Pair> KnownOf(const std::string& member) const;
-  std::vector<GroupedView::Pair> OpenedHere() const;
-  std::vector<GroupedView::Pair> CloseForGroup();
-  void ReopenForGroup();
-  Effects BeginForGroup(const GroupedView::Next& next);
-  Effects AdoptForGroup(const GroupedView::State& state,
-                        const GroupedView::Carried& carried);
-  Effects HoldForGroup(const GroupedView::Next& next);
-  Effects ShowWalksForGroup();
+  void Close();
+  void Reopen();
+  Effects BeginEpoch(EpochBoundary boundary);
+  // Names of the epoch that is live are shared from now on.
+  Effects JoinSharing(const EpochBoundary& boundary);
+  void HoldAs(EpochBoundary boundary, absl::string_view reason,
+              const EpochOutcome& outcome);
 
   // The state for a checkpoint. The token lacks single samples. `opened` has
   // the names that were opened, unless there are too many of them.
@@ -205,11 +210,7 @@ class EpochController {
   absl::optional<SampleId> NameOf(const ReportedOpen& open) const;
   Effects CountForGroup(SampleId name, uint32_t reader,
                         std::chrono::milliseconds now);
-  // Names of the epoch that is live are shared from now on.
-  void JoinSharing(const Boundary& boundary);
   void Hold(const EpochOutcome& outcome);
-  void HoldAs(Boundary boundary, absl::string_view reason,
-              const EpochOutcome& outcome);
   // Names keep what they show. Names that nobody asked for yet show their own
   // samples. This happens at once if few names are bound, else from the next
   // boundary on. Returns true if names were rebound.
@@ -253,6 +254,9 @@ class EpochController {
   NameSharing sharing_;        // of the live epoch
   bool from_ledger_ = false;   // the live epoch, with all that was shown here
 };
+
+// The token of what was saved, with single samples. Needs no lock.
+EpochToken TokenOf(EpochController::Saved saved);
 
 }  // namespace shufflefs
 

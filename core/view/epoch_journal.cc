@@ -77,6 +77,21 @@ std::string ReadOf(const LedgerState& state) {
                          : absl::StrCat(containers, " containers were");
 }
 
+// Returns whether `pass` is the token's epoch and was read at least as far.
+bool IsOf(const EpochToken& token, const LedgerPass& pass) {
+  const LedgerEpoch& then = pass.begin;
+  if (then.epoch != token.epoch || then.binding != token.binding ||
+      then.seed != token.seed || then.policy != token.policy ||
+      then.fingerprint != token.fingerprint ||
+      pass.shown.size() < token.position.value_or(0)) {
+    return false;
+  }
+  ShownPairs shown;
+  shown.sum = TimesDigest(then.served);
+  while (shown.count < *token.position) shown.Add(pass.shown[shown.count]);
+  return shown.sum == *token.digest;
+}
+
 }  // namespace
 
 EpochJournal::EpochJournal(uint32_t id, Ledger* ledger)
@@ -337,6 +352,28 @@ void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
   }
   served_ = PackCounts(*counts);
   if (now.repeats()) GiveServed(now);
+}
+
+absl::Status FindPairs(Ledger* ledger, const std::string& path,
+                       EpochToken& token) {
+  if (!token.reactive() || token.pairs) return absl::OkStatus();
+  if (token.position == 0 && token.digest == uint64_t{0}) {
+    token.pairs.emplace();  // nothing was ever read
+    return absl::OkStatus();
+  }
+  const auto fits = [&token](const LedgerPass& pass) {
+    return IsOf(token, pass);
+  };
+  const absl::optional<LedgerState> state =
+      ledger == nullptr ? absl::nullopt : ledger->Find(path, fits);
+  if (!state) {
+    return TokenRefused(absl::StrCat(
+        "what ", token.policy, " has shown in epoch ", token.epoch.value(),
+        " is neither in this line nor in the mount's state; save it with "
+        "`shufflectl token --save DIR` and bring it back with --restore DIR"));
+  }
+  token.pairs = TokenOf(*state, token.keys, token.position).pairs;
+  return absl::OkStatus();
 }
 
 }  // namespace shufflefs

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/binding/binding.h"
@@ -119,6 +120,12 @@ class EpochJournal {
   std::string dropped_;  // a warning, or ""
   bool has_begun_ = false;
 };
+
+// Takes the pairs of a reactive epoch from the ledger if the token of the view
+// at `path` does not have them. `ledger` may be null. May read all of it.
+// Errors: TokenRefused.
+absl::Status FindPairs(Ledger* ledger, const std::string& path,
+                       EpochToken& token);
 
 }  // namespace shufflefs
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of EpochController that goes on with an epoch which it did not begin
 // by itself: from the ledger after a restart, from the token that a job saved,
-// or from the group of several nodes. Also the part for listings.
+// or as the group of several nodes says. Also the part for listings.
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/view/epoch_controller.h"
@@ -105,82 +106,6 @@ void GoOnWithRecords(const EpochToken& token, WholeFiles whole,
   records->GoOnFrom(*whole);
 }
 
-std::vector<GroupedView::Pair> PairsOf(const std::vector<CarriedPair>& pairs) {
-  std::vector<GroupedView::Pair> result;
-  for (const CarriedPair& pair : pairs) {
-    result.push_back({pair.name, pair.sample});
-  }
-  return result;
-}
-
-std::vector<CarriedPair> PairsOf(const std::vector<GroupedView::Pair>& pairs) {
-  std::vector<CarriedPair> result;
-  for (const GroupedView::Pair& pair : pairs) {
-    result.push_back({pair.name, pair.sample});
-  }
-  return result;
-}
-
-EpochBoundary BoundaryOf(const GroupedView::Next& next, const ViewSetup& setup,
-                         const Binding& binding) {
-  const Grouping& grouping = setup.dataset->grouping();
-  const auto is_none = [&](uint64_t name) {
-    return name >= grouping.sample_count();
-  };
-  EpochBoundary boundary{Epoch(next.epoch), {}, next.reason, next.opened};
-  std::vector<uint64_t> carried = next.carried;
-  std::erase_if(carried, is_none);
-  std::erase_if(boundary.opened, is_none);
-  if (setup.shared == nullptr) {
-    boundary.carried = ShownPairsOf(binding, std::move(carried));
-  } else {
-    boundary.carried = PairsOf(next.pairs);
-    if (!AllFit(boundary.carried, grouping)) boundary.carried.clear();
-  }
-  boundary.members = next.members;
-  boundary.self = next.self;
-  return boundary;
-}
-
-std::vector<CarriedPair> ToldOf(const GroupedView::Carried& carried,
-                                const ViewSetup& setup) {
-  std::vector<CarriedPair> told = PairsOf(carried.told);
-  if (!AllFit(told, setup.dataset->grouping())) told.clear();
-  return told;
-}
-
-EpochBoundary BoundaryOf(const GroupedView::State& state,
-                         const GroupedView::Carried& carried,
-                         const ViewSetup& setup) {
-  EpochBoundary boundary{Epoch(state.shown), PairsOf(carried.pairs), "peers"};
-  boundary.members = carried.members;
-  boundary.self = carried.self;
-  boundary.told = ToldOf(carried, setup);
-  return boundary;
-}
-
-// Returns whether the live epoch is the one that others share.
-bool CanJoin(const EpochBoundary& boundary, const ViewSetup& setup,
-             const Binding& binding) {
-  return setup.shared != nullptr && !boundary.members.empty() &&
-         binding.bound_names() != nullptr && binding.epoch() == boundary.epoch;
-}
-
-GroupedView::Names NamesOf(const ViewSetup& setup, const NameSharing& sharing) {
-  using Names = GroupedView::Names;
-  if (setup.shared == nullptr) return Names::kPlanned;
-  return sharing.members.empty() ? Names::kOwn : Names::kShared;
-}
-
-std::vector<GroupedView::Pair> PairsUnderWay(OpenTracker& tracker,
-                                             const Binding& binding) {
-  std::vector<GroupedView::Pair> pairs;
-  for (const SampleId sample : tracker.TakeUnderWay()) {
-    pairs.push_back({binding.NameOfSample(sample).value(), sample.value()});
-  }
-  return pairs;
-}
-
 EpochGroup::Open OpenOf(const ViewSetup& setup, const Binding& binding,
                         SampleId name, uint32_t reader,
                         const JobSequence::Place& job) {
@@ -210,12 +135,20 @@ void GoOnFrom(const std::vector<uint64_t>& names, uint64_t position,
   tracker.ForgetLookups();
 }
 
-EpochOutcome HeldByPeers() {
-  EpochOutcome outcome;
-  outcome.verdict = Verdict::kHold;
-  outcome.rule = 'a';
-  outcome.reason = HoldReason::kPeers;
-  return outcome;
+void AddReadTo(const Binding& binding, const std::vector<uint64_t>& names,
+               EpochToken& token) {
+  for (const uint64_t name : names) {
+    token.read.push_back(binding.ShownSample(SampleId(name)).value());
+  }
+  std::sort(token.read.begin(), token.read.end());
+}
+
+void AddPairsTo(const BoundNames& bound_names, uint64_t names,
+                const absl::flat_hash_set<uint64_t>& read, EpochToken& token) {
+  for (const CarriedPair& pair : BoundPairs(bound_names, names, names)) {
+    (read.contains(pair.name) ? token.pairs->shown : token.pairs->bound)
+        .push_back(pair);
+  }
 }
 
 // The names of `binding` whose samples were read.
@@ -298,6 +231,23 @@ EpochController::Saved EpochController::Save() const {
   return saved;
 }
 
+EpochToken TokenOf(EpochController::Saved saved) {
+  EpochToken token = std::move(saved.token);
+  if (saved.whole) token.whole = WholeOf(*saved.whole, *saved.setup);
+  if (!saved.opened) return token;
+  const std::vector<uint64_t>& names = *saved.opened;
+  // Names that were read keep their sample for the rest of the epoch.
+  if (!saved.begin.reactive) {
+    AddReadTo(*saved.binding, names, token);
+    return token;
+  }
+  token.pairs.emplace();
+  token.pairs->times = saved.begin.served;
+  AddPairsTo(*saved.binding->bound_names(), saved.begin.names,
+             {names.begin(), names.end()}, token);
+  return token;
+}
+
 bool EpochController::GoesOnWith(const EpochToken& token, WholeFiles whole) {
   if (token.epoch != epoch_ ||
       !BindsAs(token, *setup_, *binding_, records_.get()) ||
@@ -364,37 +314,14 @@ EpochController::Effects EpochController::CountForGroup(
   return {};
 }
 
-GroupedView::State EpochController::GroupState() const {
-  GroupedView::State state{.epoch = epoch_.value(),
-                           .shown = binding_->epoch().value(),
-                           .binding = binding_hash_,
-                           .wanted = HashOfKeys(wanted_setup()),
-                           .keys = HashOfKeys(*setup_)};
-  state.names = NamesOf(*setup_, sharing_);
-  if (setup_->shared == nullptr) {
-    state.fresh = tracker_ == nullptr || tracker_->consumed() == 0;
-  } else {
-    state.fresh = live_->is_fresh() && setup_->shared->is_fresh();
-  }
-  return state;
-}
-
-GroupedView::Carried EpochController::CarriedNow() const {
-  return {.pairs = PairsOf(binding_->carried().pairs()),
-          .members = sharing_.members};
-}
-
-std::vector<GroupedView::Pair> EpochController::KnownOf(
-    const std::string& member) const {
-  if (setup_->shared == nullptr) return {};
-  return PairsOf(setup_->shared->KnownOf(member));
-}
-
-void EpochController::JoinSharing(const Boundary& boundary) {
+EpochController::Effects EpochController::JoinSharing(
+    const Boundary& boundary) {
+  closed_ = false;
   absl::StatusOr<CarriedNames> carried = CarriedNames::Make(boundary.carried);
   if (!carried.ok()) {
     Log(LogLevel::kError, absl::StrCat("peers: ", carried.status().message()));
-    return live_->Reopen();
+    live_->Reopen();
+    return {.begun = notifier_->begun()};
   }
   live_->Close();
   sharing_ = SharingOf(*setup_, boundary, binding_->epoch());
@@ -407,72 +334,24 @@ void EpochController::JoinSharing(const Boundary& boundary) {
   // The epoch continues: consumed samples stay consumed.
   journal_.Begun(Record(), *binding_, tracker_.get());
   Publish();
+  return {.begun = notifier_->begun()};
 }
 
-std::vector<GroupedView::Pair> EpochController::OpenedHere() const {
-  if (tracker_ == nullptr) return {};
-  return PairsOf(ShownPairsOf(*binding_, tracker_->OpenedBefore()));
-}
-
-std::vector<GroupedView::Pair> EpochController::CloseForGroup() {
+void EpochController::Close() {
   closed_ = true;
   live_->Close();
-  if (tracker_ == nullptr) return {};
-  return PairsUnderWay(*tracker_, *binding_);
 }
 
-void EpochController::ReopenForGroup() {
+void EpochController::Reopen() {
   if (std::exchange(closed_, false)) live_->Reopen();
 }
 
-EpochController::Effects EpochController::BeginForGroup(
-    const GroupedView::Next& next) {
-  Boundary boundary = BoundaryOf(next, *setup_, *binding_);
+EpochController::Effects EpochController::BeginEpoch(Boundary boundary) {
   const bool was_opened = !boundary.opened.empty();
   closed_ = false;
   Begin(std::move(boundary));
   if (was_opened) live_->NoteOpen();
   return {.begun = notifier_->begun()};
-}
-
-EpochController::Effects EpochController::AdoptForGroup(
-    const GroupedView::State& state, const GroupedView::Carried& carried) {
-  Boundary boundary = BoundaryOf(state, carried, *setup_);
-  if (!AllFit(boundary.carried, setup_->dataset->grouping())) {
-    Log(LogLevel::kError, "peers: another node told of a pair that cannot be");
-    ReopenForGroup();
-    return {};
-  }
-  closed_ = false;
-  const bool knew_none = sharing_.members.empty();
-  if (knew_none && CanJoin(boundary, *setup_, *binding_)) {
-    JoinSharing(boundary);
-  } else {
-    Begin(std::move(boundary));
-  }
-  // No other node knows what the node's own readers were shown.
-  const bool knows_all = from_ledger_ && carried.told_all;
-  if (knew_none && setup_->shared != nullptr && !knows_all) {
-    setup_->shared->NoteEarlierRun();
-  }
-  if (state.epoch != epoch_.value()) {
-    HoldForGroup({.epoch = state.epoch, .reason = "peers"});
-  }
-  return {.begun = notifier_->begun()};
-}
-
-EpochController::Effects EpochController::HoldForGroup(
-    const GroupedView::Next& next) {
-  ReopenForGroup();
-  if (tracker_ != nullptr) tracker_->BeginPass(next.opened);
-  HoldAs({Epoch(next.epoch), {}, "peers"}, next.reason, HeldByPeers());
-  return {.settled = tracker_ != nullptr && tracker_->HideWalks()};
-}
-
-EpochController::Effects EpochController::ShowWalksForGroup() {
-  if (tracker_ == nullptr || tracker_->shows_walks()) return {};
-  tracker_->ShowWalks();
-  return {.doubted = true};
 }
 
 EpochController::Effects EpochController::NoteListing(

@@ -38,7 +38,14 @@ class KernelNotifier {
   uint64_t begun() const { return begun_; }
   bool told_all() const { return told_ == begun_; }
 
-  void Tell(bool were_fixed, uint64_t begun);
+  void Tell(bool were_fixed, uint64_t begun) {
+    calls_.rebound(were_fixed);
+    // Another thread may have told the kernel of a later binding meanwhile.
+    uint64_t told = told_;
+    while (told < begun && !told_.compare_exchange_weak(told, begun)) {
+    }
+    Settle();
+  }
   void Doubt() const {
     if (calls_.doubted) calls_.doubted();
   }

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "core/config/config.h"
+#include "core/epoch/open_tracker.h"
 #include "core/view/view_setup.h"
 
 namespace shufflefs {
@@ -39,6 +40,13 @@ std::string OpensSeenName(OpensSeen::By by);
 
 // Returns whether opens end the epochs of a view or bind its names.
 bool WantsOpens(const ViewSetup& setup);
+
+// Returns whether an open may begin an epoch. `records`: some are shuffled.
+bool EndsByOpens(const ViewSetup& setup, bool records);
+
+// How the epochs of a view are found that runs `setup`. `grouped`: another
+// object finds them.
+OpenTracker::Options TrackerOptions(const ViewSetup& setup, bool grouped);
 
 // Returns an error that says what to do if a view cannot run `setup`. `sees`:
 // opens may end epochs. `reports`: the kernel reports them after the fact.

@@ -37,70 +37,49 @@ View::View(Parts parts)
            &live_, &notifier_, parts.group, parts.sees_opens, parts.reports,
            parts.id, parts.read_before},
           EpochJournal(parts.id, parts.ledger),
-          SubstitutionGuard(name_, parts.nodes)) {}
-
-View::OpenVerdict View::Tell(const EpochController::Effects& effects) {
-  if (effects.begun != 0) notifier_.Tell(effects.were_fixed, effects.begun);
-  if (effects.doubted) notifier_.Doubt();
-  if (effects.settled && !effects.doubted) notifier_.Settle();
-  return effects.stale ? OpenVerdict::kStale : OpenVerdict::kServe;
-}
-
-void View::TellAndNote(EpochController::Effects effects,
-                       std::chrono::milliseconds now) {
-  for (;;) {
-    Tell(effects);
-    if (!effects.doubted || !expects_reports_) return;
-    MutexLock lock(mu_);
-    effects = controller_.NoteWalksShown(now);
-  }
-}
+          SubstitutionGuard(name_, parts.nodes)),
+      in_group_({&controller_, &live_, parts.sees_opens}) {}
 
 bool View::PrepareReports() {
-  MutexLock lock(mu_);
+  MutexLock lock(promise_mu_);
   // After a crash the epoch of another policy may go on.
-  suits_reports_ =
-      CheckOpens(*setup(), sees_opens_, true).ok() &&
-      CheckOpens(controller_.wanted_setup(), sees_opens_, true).ok();
+  const auto suits = [this](const EpochController& epochs) {
+    return CheckOpens(epochs.setup(), sees_opens_, true).ok() &&
+           CheckOpens(epochs.wanted_setup(), sees_opens_, true).ok();
+  };
   const std::shared_ptr<const ViewSetup> next = checked_.lock();
-  if (next != nullptr && !CheckOpens(*next, sees_opens_, true).ok()) {
-    suits_reports_ = false;
-  }
+  suits_reports_ =
+      controller_.Get(suits) &&
+      (next == nullptr || CheckOpens(*next, sees_opens_, true).ok());
   return suits_reports_;
-}
-
-void View::ExpectReports() {
-  MutexLock lock(mu_);
-  controller_.ExpectReports();
-  expects_reports_ = true;
 }
 
 void View::NoteUnseenReader() {
   if (has_unseen_.exchange(true)) return;
-  MutexLock lock(mu_);
-  controller_.NoteUnseenReader();
+  controller_.Run([](EpochController& epochs) {
+    epochs.NoteUnseenReader();
+    return Effects();
+  });
 }
 
 void View::ExpectNoOpens() {
-  MutexLock lock(mu_);
-  live_.HearNoOpens();
+  controller_.Run([this](EpochController&) {
+    live_.HearNoOpens();
+    return Effects();
+  });
 }
 
 void View::TakeReports(std::chrono::milliseconds now) {
-  if (!expects_reports_) return;
-  EpochController::Effects effects;
-  {
-    MutexLock lock(mu_);
-    effects = controller_.TakeReports(now);
-  }
-  TellAndNote(effects, now);
+  if (!controller_.expects_reports()) return;
+  controller_.RunAt(
+      now, [now](EpochController& epochs) { return epochs.TakeReports(now); });
 }
 
 View::Found View::Lookup(EntryId name, int32_t pid,
                          std::chrono::milliseconds now) {
   const uint32_t reader = ReaderOf(pid);
   // The process may have ended when its open is reported.
-  if (expects_reports_ && reader != 0) {
+  if (controller_.expects_reports() && reader != 0) {
     job_tracker_->Resolve(reader, now);
   }
   for (;;) {
@@ -125,7 +104,7 @@ View::Found View::Lookup(EntryId name, int32_t pid,
     // The thread may open what it opened a moment ago, in the pass before. That
     // open must not be merged into the one before the boundary.
     const bool lasts = told == EpochLookups::Told::kForLong;
-    if (!lasts && expects_reports_) reports_->Collect();
+    if (!lasts && controller_.expects_reports()) reports_->Collect();
     return Found{shown, true, bound_names == nullptr, lasts, ordinal};
   }
 }
@@ -139,13 +118,13 @@ View::OpenVerdict View::Open(EntryId file, int32_t pid,
       live->setup->NoteOpen(file, reader, now);
       return OpenVerdict::kServe;
     }
-    EpochController::Effects effects;
-    {
-      MutexLock lock(mu_);
-      if (controller_.closed()) continue;  // and wait there
-      effects = controller_.Open({file, reader, now, ordinal});
-    }
-    TellAndNote(effects, now);
+    bool closed = false;
+    const Effects effects =
+        controller_.RunAt(now, [&](EpochController& epochs) {
+          closed = epochs.closed();
+          return closed ? Effects() : epochs.Open({file, reader, now, ordinal});
+        });
+    if (closed) continue;  // and wait there
     return effects.stale ? OpenVerdict::kStale : OpenVerdict::kServe;
   }
 }
@@ -159,12 +138,9 @@ std::shared_ptr<RecordEpoch> View::LookupContainer(EntryId file) {
         !records->BeginsByLookup(file)) {
       return records;
     }
-    EpochController::Effects effects;
-    {
-      MutexLock lock(mu_);
-      effects = controller_.EndPassOf(*records);
-    }
-    Tell(effects);
+    controller_.Run([&records](EpochController& epochs) {
+      return epochs.EndPassOf(*records);
+    });
   }
 }
 
@@ -172,14 +148,13 @@ View::OpenVerdict View::OpenContainer(EntryId file, RecordEpoch& shown,
                                       int32_t pid,
                                       std::chrono::milliseconds now) {
   const uint32_t reader = ReaderOf(pid);
-  EpochController::Effects effects;
-  {
-    MutexLock lock(mu_);
-    effects = controller_.OpenContainer(file, shown, reader);
-  }
+  const Effects effects = controller_.Run([&](EpochController& epochs) {
+    return epochs.OpenContainer(file, shown, reader);
+  });
+  if (effects.stale) return OpenVerdict::kStale;
   // A job may read plain files among containers, in one order.
-  if (shown.live() && !effects.stale) setup()->NoteOpen(file, reader, now);
-  return Tell(effects);
+  if (shown.live()) setup()->NoteOpen(file, reader, now);
+  return OpenVerdict::kServe;
 }
 
 std::shared_ptr<ContentProvider> View::ProviderOf(EntryId file,
@@ -192,17 +167,17 @@ std::shared_ptr<ContentProvider> View::ProviderOf(EntryId file,
 
 void View::NoteListing(std::chrono::milliseconds now) {
   if (!live()->lookups->wanted()) return;
-  EpochController::Effects effects;
-  {
-    MutexLock lock(mu_);
-    effects = controller_.NoteListing(now);
-  }
-  TellAndNote(effects, now);
+  controller_.RunAt(
+      now, [now](EpochController& epochs) { return epochs.NoteListing(now); });
 }
 
 bool View::BindByListing() {
-  MutexLock lock(mu_);
-  return controller_.BindByListing();
+  bool binds = false;
+  controller_.Run([&binds](EpochController& epochs) {
+    binds = epochs.BindByListing();
+    return Effects();
+  });
+  return binds;
 }
 
 std::shared_ptr<const Binding> View::FixedBinding(Epoch epoch) const {
@@ -242,11 +217,11 @@ absl::Status View::SwitchOthers(const ControlRequest& request) {
 }
 
 absl::Status View::CheckInstall(const Prepared& prepared) {
-  MutexLock lock(mu_);
-  if (controller_.grouped() && prepared.request.set_epoch == Epoch(0)) {
+  if (prepared.request.set_epoch == Epoch(0) && in_group_.IsGrouped()) {
     return NoEpochZero();
   }
   if (prepared.setup == nullptr) return absl::OkStatus();
+  MutexLock lock(promise_mu_);
   // Since it was prepared, the kernel may have begun to report opens.
   RETURN_IF_ERROR(CheckOpens(*prepared.setup, sees_opens_, suits_reports_));
   checked_ = prepared.setup;
@@ -255,15 +230,12 @@ absl::Status View::CheckInstall(const Prepared& prepared) {
 
 absl::Status View::Install(Prepared prepared) {
   const ControlRequest& request = prepared.request;
-  EpochController::Effects effects;
   bool asks_group = false;
-  {
-    MutexLock lock(mu_);
-    asks_group = controller_.grouped() &&
+  controller_.Run([&](EpochController& epochs) {
+    asks_group = epochs.grouped() &&
                  (request.next_epoch || request.set_epoch.has_value());
-    effects = controller_.Install(std::move(prepared.setup), request);
-  }
-  Tell(effects);
+    return epochs.Install(std::move(prepared.setup), request);
+  });
   if (!asks_group) return absl::OkStatus();
   const uint64_t epoch = request.set_epoch.value_or(Epoch(0)).value();
   if (epoch == 0 && request.set_epoch) return NoEpochZero();
@@ -271,90 +243,63 @@ absl::Status View::Install(Prepared prepared) {
 }
 
 ViewConfig View::config() const {
-  MutexLock lock(mu_);
-  return controller_.wanted_setup().config;
+  return controller_.Get([](const EpochController& epochs) {
+    return epochs.wanted_setup().config;
+  });
 }
 
 ViewEpochStatus View::EpochStatus() const {
-  MutexLock lock(mu_);
-  return controller_.Status();
+  return controller_.Get(
+      [](const EpochController& epochs) { return epochs.Status(); });
 }
 
-OpenTracker::Options View::GroupOptions() const {
-  OpenTracker::Options options = TrackerOptions(*setup(), /*grouped=*/false);
-  options.finds_epochs = options.finds_epochs && sees_opens_;
-  return options;
+EpochToken View::Token() const {
+  return TokenOf(controller_.Get(
+      [](const EpochController& epochs) { return epochs.Save(); }));
 }
 
-bool View::IsGrouped() const {
-  MutexLock lock(mu_);
-  return controller_.grouped();
-}
-
-GroupedView::State View::GroupState() const {
-  MutexLock lock(mu_);
-  return controller_.GroupState();
-}
-
-GroupedView::Carried View::CarriedNow() const {
-  MutexLock lock(mu_);
-  return controller_.CarriedNow();
-}
-
-std::vector<GroupedView::Pair> View::OpenedHere() const {
-  MutexLock lock(mu_);
-  return controller_.OpenedHere();
-}
-
-std::vector<GroupedView::Pair> View::CloseEpoch() {
-  MutexLock lock(mu_);
-  return controller_.CloseForGroup();
-}
-
-void View::ReopenEpoch() {
-  MutexLock lock(mu_);
-  controller_.ReopenForGroup();
-}
-
-void View::BeginEpoch(const Next& next) {
-  EpochController::Effects effects;
-  {
-    MutexLock lock(mu_);
-    effects = controller_.BeginForGroup(next);
+absl::StatusOr<bool> View::GoesOnWith(EpochToken& token) {
+  const std::shared_ptr<const ViewSetup> now = setup();
+  if (token.fingerprint != now->dataset->catalogue().samples_fingerprint()) {
+    return TokenRefused("the dataset has changed since it was saved");
   }
-  Tell(effects);
+  RETURN_IF_ERROR(FindPairs(ledger_, now->config.path, token));
+  WholeFiles whole = WholeFilesOf(token, *now);
+  bool goes_on = false;
+  controller_.Run([&](EpochController& epochs) {
+    goes_on = epochs.GoesOnWith(token, std::move(whole));
+    return Effects();
+  });
+  return goes_on;
 }
 
-std::vector<GroupedView::Pair> View::KnownOf(const std::string& member) const {
-  MutexLock lock(mu_);
-  return controller_.KnownOf(member);
-}
-
-void View::AdoptEpoch(const State& state, const Carried& carried) {
-  EpochController::Effects effects;
-  {
-    MutexLock lock(mu_);
-    effects = controller_.AdoptForGroup(state, carried);
+absl::Status View::Restore(Prepared prepared, const EpochToken& token) {
+  const ViewSetup& wanted = *prepared.setup;
+  if (TokenKeys(wanted) != token.keys) {
+    return TokenRefused(
+        "it was saved under other keys; mount with those that decide what "
+        "names show (policy's, substitute, pair, groups, record, "
+        "tier.capacity) as they were");
   }
-  Tell(effects);
-}
-
-void View::HoldEpoch(const Next& next) {
-  EpochController::Effects effects;
-  {
-    MutexLock lock(mu_);
-    effects = controller_.HoldForGroup(next);
+  const bool reactive = wanted.binds_on_demand() && !token.identity;
+  if (token.reactive() != reactive) {
+    return TokenRefused(
+        "names were bound in a different way when it was saved");
   }
-  Tell(effects);
-}
-
-void View::ShowWalks() {
-  EpochController::Effects effects;
-  {
-    MutexLock lock(mu_);
-    effects = controller_.ShowWalksForGroup();
-  }
-  Tell(effects);
+  ASSIGN_OR_RETURN(LedgerState state, StateOf(token, wanted));
+  const absl::Status bound =
+      (state.begin.repeats ? CarriedNames::MakeRepeating(state.bound)
+                           : CarriedNames::Make(state.bound))
+          .status();
+  if (!bound.ok()) return TokenRefused(bound.message());
+  absl::Status restored;
+  controller_.Run([&](EpochController& epochs) {
+    const absl::StatusOr<Effects> effects = epochs.Restore(
+        std::move(prepared.setup), state, token.position.value_or(0));
+    restored = effects.status();
+    return effects.value_or(Effects());
+  });
+  return restored;
 }
 
 absl::optional<SharedNames::Holder> View::HolderOf(EntryId file) const {

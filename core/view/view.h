@@ -30,7 +30,9 @@
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/epoch_controller.h"
 #include "core/view/epoch_token.h"
+#include "core/view/epochs_in_group.h"
 #include "core/view/fixed_epochs.h"
+#include "core/view/guarded_controller.h"
 #include "core/view/kernel_notifier.h"
 #include "core/view/live_epoch.h"
 #include "core/view/view_setup.h"
@@ -42,7 +44,7 @@ namespace shufflefs {
 // rebound. If nodes share the names, a lookup may wait for another node.
 // Watched opens, control writes and `status` are serialised, and may block as
 // EpochController says. Prepare may take seconds.
-class View : private GroupedView {
+class View {
  public:
   struct Parts {
     uint32_t id = 0;  // number in the ledger and index among the mount's views
@@ -133,7 +135,7 @@ class View : private GroupedView {
   void ForgoReports() { suits_reports_ = false; }
   // After PrepareReports: from now on opens come by Parts::reports, and Open is
   // called no more, but for opens that arrived before.
-  void ExpectReports();
+  void ExpectReports() { controller_.ExpectReports(); }
   // A process opens files, and no report tells of it: no boundary is certain
   // while opens come by reports.
   void NoteUnseenReader();
@@ -204,7 +206,7 @@ class View : private GroupedView {
   bool watches_opens() const;
 
   // For the group.
-  GroupedView* grouped() { return this; }
+  GroupedView* grouped() { return &in_group_; }
   // If the nodes of the job share the names: the node that has the file in its
   // memory. Empty if they do not.
   absl::optional<SharedNames::Holder> HolderOf(EntryId file) const;
@@ -222,25 +224,7 @@ class View : private GroupedView {
       const SharedNames::Question& question) const;
 
  private:
-  bool IsGrouped() const override;
-  OpenTracker::Options GroupOptions() const override;
-  GroupedView::State GroupState() const override;
-  Carried CarriedNow() const override;
-  std::vector<Pair> KnownOf(const std::string& member) const override;
-  std::vector<Pair> OpenedHere() const override;
-  std::vector<Pair> CloseEpoch() override;
-  void ReopenEpoch() override;
-  void BeginEpoch(const Next& next) override;
-  void AdoptEpoch(const State& state, const Carried& carried) override;
-  void HoldEpoch(const Next& next) override;
-  void ShowWalks() override;
-
-  // Tells the kernel the effects of a request.
-  OpenVerdict Tell(const EpochController::Effects& effects)
-      ABSL_LOCKS_EXCLUDED(mu_);
-  // The same, where opens may be reported.
-  void TellAndNote(EpochController::Effects effects,
-                   std::chrono::milliseconds now) ABSL_LOCKS_EXCLUDED(mu_);
+  using Effects = EpochController::Effects;
 
   // Constant after construction.
   const uint32_t id_;
@@ -253,18 +237,19 @@ class View : private GroupedView {
   OpenReports* const reports_;  // may be null
 
   // Self-synchronised.
-  LiveEpochs live_;  // published with mu_ held
+  LiveEpochs live_;  // published with the lock of the controller held
   KernelNotifier notifier_;
   mutable MixingCache mixing_;
   mutable FixedEpochs fixed_;
   std::atomic<bool> suits_reports_{false};  // all that runs or waits
-  std::atomic<bool> expects_reports_{false};
-  std::atomic<bool> has_unseen_{false};  // readers
+  std::atomic<bool> has_unseen_{false};     // readers
+  GuardedController controller_;
+  EpochsInGroup in_group_;
 
-  mutable Mutex mu_;
-  EpochController controller_ ABSL_GUARDED_BY(mu_);
-  // What is about to be installed.
-  std::weak_ptr<const ViewSetup> checked_ ABSL_GUARDED_BY(mu_);
+  // Keeps what is about to be installed and PrepareReports apart. Taken before
+  // the lock of the controller.
+  Mutex promise_mu_;
+  std::weak_ptr<const ViewSetup> checked_ ABSL_GUARDED_BY(promise_mu_);
 };
 
 }  // namespace shufflefs

@@ -386,11 +386,6 @@ ReadBefore ReadBeforeOf(const FilesRead& read, const ViewSetup& setup) {
              : ReadBefore::kNothing;
 }
 
-bool EndsByOpens(const ViewSetup& setup, bool records) {
-  return (setup.rebinds() || records) &&
-         setup.config.epoch_advance == Advance::kAuto;
-}
-
 bool SwitchesInPass(const ViewSetup& now, const ViewSetup& next) {
   // Ranks of a directory are the order of its epoch.
   return !ShowsEpochs(now) && !ShowsEpochs(next) &&
@@ -480,29 +475,6 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
   setup->ranked = std::make_shared<RankedNames>(setup->dataset, tools.waits);
   RETURN_IF_ERROR(MakeMemory(tools, nullptr, *setup));
   return std::shared_ptr<const ViewSetup>(std::move(setup));
-}
-
-OpenTracker::Options TrackerOptions(const ViewSetup& setup, bool grouped) {
-  const ViewConfig& config = setup.config;
-  OpenTracker::Options options;
-  options.samples = setup.dataset->grouping().sample_count();
-  options.groups = setup.dataset->grouping().group_count();
-  options.finds_epochs = config.epoch_advance == Advance::kAuto && !grouped;
-  options.epoch_length = config.epoch_length;
-  if (config.epoch_length == 0 && config.nodes && config.nodes->count > 1) {
-    // A distributed sampler gives each node an equal share. It repeats some
-    // samples to do so.
-    options.epoch_length =
-        (options.samples + config.nodes->count - 1) / config.nodes->count;
-  }
-  // If samples repeat anyhow, a sample that is read to pad a pass does no harm.
-  // The value must not depend on the present binding, because the tracker would
-  // be made anew with it.
-  options.epoch_pad = setup.repeats() ? 1 : config.epoch_pad;
-  options.double_open = config.epoch_double_open;
-  // Names that are kept would show the same samples in too many epochs.
-  options.may_leave_out = !setup.repeats();
-  return options;
 }
 
 }  // namespace shufflefs

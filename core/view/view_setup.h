@@ -17,7 +17,6 @@
 #include "core/binding/ranked_names.h"
 #include "core/config/config.h"
 #include "core/dataset/dataset.h"
-#include "core/epoch/open_tracker.h"
 #include "core/policy/policy_entry.h"
 #include "core/policy/read_before.h"
 #include "core/pool/read_ahead.h"
@@ -226,9 +225,6 @@ bool PassesOfRecordsCount(const ViewSetup& setup);
 // What of `read` counts for the view. Where names move, it may be anything: an
 // open of any name may have begun a pass.
 ReadBefore ReadBeforeOf(const FilesRead& read, const ViewSetup& setup);
-// Returns whether an open may begin an epoch. `records`: some are shuffled.
-bool EndsByOpens(const ViewSetup& setup, bool records);
-
 // Returns whether a switch from `now` to `next` takes effect within a pass:
 // names and records are the same in all epochs of both, and no open shows where
 // a pass ends.
@@ -239,10 +235,6 @@ bool SwitchesInPass(const ViewSetup& now, const ViewSetup& next);
 // same values give the same hash in every version. Ledgers keep
 // ViewSetup::options_hash, which is this one where no key names anything else.
 uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies);
-
-// How the epochs of a view are found that runs `setup`. `grouped`: another
-// object finds them.
-OpenTracker::Options TrackerOptions(const ViewSetup& setup, bool grouped);
 
 // Prepares a setup. This may take seconds. It reads the groups file. For
 // policies that work in blocks, it asks the source for the device addresses of

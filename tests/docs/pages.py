@@ -100,7 +100,8 @@ def sources():
     """All C++ but tests, with literals that were broken into lines whole."""
     return "".join(re.sub(r'"\s*\n\s*"', "", file.read_text())
                    for folder in ("core", "fs", "mount-tools", "policies")
-                   for file in sorted((ROOT / folder).rglob("*.cc")))
+                   for file in sorted((ROOT / folder).rglob("*.[ch]*"))
+                   if file.suffix in (".cc", ".h"))
 
 
 def unknown_messages():
@@ -130,7 +131,7 @@ def verdict_faults():
             *re.findall(r"Declare\('(\w)'", (ROOT / detector).read_text()),
             *re.findall(returned, body("core/view/epoch_controller.cc",
                                        "VerdictName")),
-            *re.findall(r'verdict_ = "(\w+)"', decision)},
+            *re.findall(r'verdict = "(\w+)"', decision)},
         "epoch_hold_reason": set(
             re.findall(returned, body(detector, "HoldReasonName")))}
     page = (ROOT / "docs/monitoring.md").read_text()

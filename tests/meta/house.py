@@ -17,7 +17,11 @@ from collections.abc import Iterable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CODE = ("core", "fs", "policies", "peers", "mount-tools", "examples")
-MOST_LINES = 550  # of a class; about 500
+MOST_LINES = 500  # of a class
+# These may have another number. The first two are to become smaller.
+MOST_LINES_OF = {"RecordPool (core/records/content)": 550,
+                 "Supply (core/pool)": 550,
+                 "View (core/view)": 350}
 MOST_SOURCES = 2
 # Of each example: its files, the symbol of its entry, and the most lines.
 EXAMPLES = (("policy", "reverse_policy", "kReverseEntry", 60),
@@ -73,7 +77,8 @@ def too_large() -> list[str]:
     """What a class may not be: long, or cut into many sources."""
     return [f"{name}: {lines} lines in {files} sources"
             for lines, name, files in classes()
-            if lines > MOST_LINES or files > MOST_SOURCES]
+            if lines > MOST_LINES_OF.get(name, MOST_LINES)
+            or files > MOST_SOURCES]
 
 
 def example_files(stem: str) -> list[pathlib.Path]:

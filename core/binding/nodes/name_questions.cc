@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What SharedNames asks other nodes, and what it answers them.
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -8,7 +7,7 @@
 
 namespace shufflefs {
 
-SharedNames::Question SharedNames::QuestionTo(const Share& share,
+SharedNames::Question SharedNames::QuestionTo(const EpochShare& share,
                                               uint32_t member,
                                               NamePurpose purpose) {
   Question question;
@@ -22,7 +21,7 @@ SharedNames::Question SharedNames::QuestionTo(const Share& share,
   return question;
 }
 
-SharedNames::Question SharedNames::QuestionFor(const Share& share,
+SharedNames::Question SharedNames::QuestionFor(const EpochShare& share,
                                                const SharedName& name) {
   const uint32_t binder = passed_.BinderOf(name);
   if (binder == share.self) return Loan(share, name.name);
@@ -35,7 +34,8 @@ SharedNames::Question SharedNames::QuestionFor(const Share& share,
 }
 
 // All have as many samples as names together, so one of the others has one.
-SharedNames::Question SharedNames::Loan(const Share& share, SampleId name) {
+SharedNames::Question SharedNames::Loan(const EpochShare& share,
+                                        SampleId name) {
   const uint32_t lender =
       loans_.NextLender(name.value(), share.members, share.self, silent_);
   Question question = QuestionTo(share, lender, NamePurpose::kLend);
@@ -58,11 +58,11 @@ void SharedNames::AskAhead(const std::vector<SampleId>& names) {
   uint64_t generation = 0;
   {
     MutexLock lock(mu_);
-    const std::shared_ptr<const Share> share = share_.Get();
+    const std::shared_ptr<const EpochShare> share = share_.Get();
     if (share == nullptr) return;
     generation = generation_;
     for (const SampleId name : names) {
-      const SharedName named = Named(*share, name);
+      const SharedName named = share->Named(name);
       const std::string& member = share->members[named.owner];
       if (named.owner == share->self ||
           passed_.BinderOf(named) != named.owner ||
@@ -101,7 +101,7 @@ void SharedNames::Answered(
   for (size_t i = 0; i < question.names.size(); ++i) {
     const uint64_t name = question.names[i];
     if (i < question.wanted) {
-      passed_.EndWant(Named(*share_.Get(), SampleId(name)));
+      passed_.EndWant(share_.Get()->Named(SampleId(name)));
     }
     const auto asking = asking_.find(name);
     const bool waits = asking != asking_.end() && asking->second;
@@ -146,9 +146,9 @@ SharedNames::Said SharedNames::TakeAnswer(const Question& question,
                                           uint64_t name, uint64_t answer) {
   if (answer == kNotYet) return Said::kNotYet;
   if (answer >= kBoundBy) {
-    const std::shared_ptr<const Share> share = share_.Get();
+    const std::shared_ptr<const EpochShare> share = share_.Get();
     const uint64_t binder = answer - kBoundBy;
-    const SharedName named = Named(*share, SampleId(name));
+    const SharedName named = share->Named(SampleId(name));
     // Only the owner says who binds its name.
     if (!passed_.active() || binder >= share->members.size() ||
         binder == named.owner ||
@@ -184,21 +184,18 @@ absl::StatusOr<std::vector<uint64_t>> SharedNames::BindForOthers(
   uint64_t generation = 0;
   {
     MutexLock lock(mu_);
-    const std::shared_ptr<const Share> share = share_.Get();
+    const std::shared_ptr<const EpochShare> share = share_.Get();
     if (share == nullptr || share->binding != question.binding) {
       return absl::FailedPreconditionError("another binding");
     }
     generation = generation_;
-    const auto asker =
-        static_cast<uint32_t>(std::find(share->members.begin(),
-                                        share->members.end(), question.asker) -
-                              share->members.begin());
+    const uint32_t asker = share->IndexOf(question.asker);
     const size_t wanted = asker < share->members.size() ? question.wanted : 0;
     for (size_t i = 0; i < question.names.size(); ++i) {
       const uint64_t name = question.names[i];
       absl::optional<uint64_t> answer;
       if (name < parts_.grouping->sample_count()) {
-        answer = AnswerTo(question, *share, Named(*share, SampleId(name)),
+        answer = AnswerTo(question, *share, share->Named(SampleId(name)),
                           i < wanted ? asker : absl::optional<uint32_t>());
       }
       if (!answer) {
@@ -217,7 +214,7 @@ absl::StatusOr<std::vector<uint64_t>> SharedNames::BindForOthers(
 }
 
 absl::optional<uint64_t> SharedNames::AnswerTo(const Question& question,
-                                               const Share& share,
+                                               const EpochShare& share,
                                                const SharedName& name,
                                                absl::optional<uint32_t> taker) {
   if (question.purpose == NamePurpose::kLend) return Lend(share, name);
@@ -247,7 +244,7 @@ absl::optional<uint64_t> SharedNames::AnswerTo(const Question& question,
   return parts_.own->Bind(*place).value();
 }
 
-absl::optional<uint64_t> SharedNames::Lend(const Share& share,
+absl::optional<uint64_t> SharedNames::Lend(const EpochShare& share,
                                            const SharedName& name) {
   if (!passed_.active()) return absl::nullopt;
   const auto known = sample_of_.find(name.name.value());

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 
 namespace shufflefs {
@@ -22,51 +21,16 @@ SharedNames::SharedNames(Parts parts)
   parts_.own->TakeShare({});  // until the nodes have agreed
 }
 
-SharedName SharedNames::Named(const Share& share, SampleId name) {
-  const SampleId partner(share.known.Shown(name.value(), [&](uint64_t n) {
-    return share.nodes->PartnerOf(SampleId(n)).value();
-  }));
-  return {name, partner, share.nodes->OwnerOf(partner)};
+std::shared_ptr<const EpochShare> SharedNames::MakeShare(
+    const NameSharing& sharing) const {
+  return EpochShare::Make({.grouping = parts_.grouping,
+                           .chunks = &parts_.own->chunks(),
+                           .dataset_key = parts_.dataset_key,
+                           .passes = parts_.locality > 0},
+                          sharing, share_.Get().get());
 }
 
-SampleId SharedNames::NameOfPartner(const Share& share, SampleId partner) {
-  return SampleId(share.known.NameOf(partner.value(), [&](uint64_t s) {
-    return share.nodes->NameOf(SampleId(s)).value();
-  }));
-}
-
-std::shared_ptr<const SharedNames::Share> SharedNames::MakeShare(
-    const NameSharing& sharing) {
-  const std::vector<std::string>& members = sharing.members;
-  absl::StatusOr<CarriedNames> known = CarriedNames::Make(sharing.known);
-  if (members.empty() || members.size() > NodeShares::kMostNodes ||
-      !known.ok()) {
-    return nullptr;
-  }
-  auto share = std::make_shared<Share>();
-  share->members = members;
-  share->self = static_cast<uint32_t>(
-      std::find(members.begin(), members.end(), sharing.self) -
-      members.begin());
-  share->binding = sharing.binding;
-  share->known = *std::move(known);
-  const std::shared_ptr<const Share> before = share_.Get();
-  if (before != nullptr && before->members.size() == members.size()) {
-    share->nodes = before->nodes;
-    if (before->self == share->self) share->own_counts = before->own_counts;
-  } else {
-    share->nodes = std::make_shared<const NodeShares>(
-        *parts_.grouping, parts_.own->chunks(), parts_.dataset_key,
-        static_cast<uint32_t>(members.size()));
-  }
-  if (parts_.locality > 0 && share->own_counts == nullptr) {
-    share->own_counts = std::make_shared<const std::vector<uint32_t>>(
-        share->nodes->CountsOf(share->self));
-  }
-  return share;
-}
-
-PassedNames SharedNames::NewPassedNames(const Share& share) const {
+PassedNames SharedNames::NewPassedNames(const EpochShare& share) const {
   return PassedNames({.grouping = parts_.grouping,
                       .nodes = share.nodes,
                       .own_counts = share.own_counts,
@@ -81,7 +45,7 @@ PassedNames SharedNames::NewPassedNames(const Share& share) const {
 void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
                              absl::Span<const CarriedPair> bound) {
   MutexLock lock(mu_);
-  std::shared_ptr<const Share> share = MakeShare(sharing);
+  std::shared_ptr<const EpochShare> share = MakeShare(sharing);
   ++generation_;
   sample_of_.clear();
   name_of_.clear();
@@ -107,13 +71,13 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
 }
 
 std::vector<CarriedPair> SharedNames::TakeBound(
-    const Share* share, absl::Span<const CarriedPair> bound) {
+    const EpochShare* share, absl::Span<const CarriedPair> bound) {
   std::vector<CarriedPair> own;
   for (const bool passed : {false, true}) {  // the last take what is left
     for (const CarriedPair& pair : bound) {
       const SharedName name =
           share == nullptr ? SharedName{SampleId(pair.name), SampleId(0), 0}
-                           : Named(*share, SampleId(pair.name));
+                           : share->Named(SampleId(pair.name));
       if ((share == nullptr || name.owner != share->self) != passed) continue;
       const bool is_own =
           share != nullptr &&
@@ -131,30 +95,22 @@ std::vector<CarriedPair> SharedNames::TakeBound(
   return own;
 }
 
-void SharedNames::TakeShareOf(const Share& share) {
+void SharedNames::TakeShareOf(const EpochShare& share) {
   if (share.members == pool_members_ && share.self == pool_self_) return;
   pool_members_ = share.members;
   pool_self_ = share.self;
-  const NodeShares::Chunks& chunks = parts_.own->chunks();
-  std::vector<uint32_t> ours;
-  for (uint32_t c = 0; c < chunks.size(); ++c) {
-    if (!chunks[c].empty() &&
-        share.nodes->OwnerOf(SampleId(chunks[c].front())) == share.self) {
-      ours.push_back(c);
-    }
-  }
-  parts_.own->TakeShare(ours);
+  parts_.own->TakeShare(share.OwnChunks(parts_.own->chunks()));
 }
 
 void SharedNames::NoteEarlierRun() {
   MutexLock lock(mu_);
-  const std::shared_ptr<const Share> share = share_.Get();
+  const std::shared_ptr<const EpochShare> share = share_.Get();
   if (share == nullptr) return;
   uint64_t bound = 0;
   for (uint64_t s = 0; s < parts_.grouping->sample_count(); ++s) {
     bound += parts_.own->Bound(SampleId(s)) ? 1 : 0;
   }
-  unknown_ += share->nodes->CountOf(share->self) - bound;
+  repeated_.NoteUnknown(share->nodes->CountOf(share->self) - bound);
 }
 
 absl::optional<SampleId> SharedNames::BindAtOnce(SampleId name) {
@@ -177,12 +133,12 @@ SampleId SharedNames::Bind(SampleId name) {
         bound_ = true;
         return *sample;
       }
-      const std::shared_ptr<const Share> share = share_.Get();
+      const std::shared_ptr<const EpochShare> share = share_.Get();
       const auto asking = asking_.find(name.value());
       if (asking != asking_.end()) asking->second = true;
       const bool waits = share == nullptr || asking != asking_.end();
       if (!waits) {
-        const uint32_t binder = passed_.BinderOf(Named(*share, name));
+        const uint32_t binder = passed_.BinderOf(share->Named(name));
         const bool is_alone =
             binder == share->self && share->members.size() == 1;
         if (is_alone || silent_.IsApartFor(share->members[binder], kToRejoin)) {
@@ -195,7 +151,7 @@ SampleId SharedNames::Bind(SampleId name) {
         WaitAWhile();
         continue;  // the epoch may be another one now
       }
-      question = QuestionFor(*share, Named(*share, name));
+      question = QuestionFor(*share, share->Named(name));
       asking_[name.value()] = true;
       generation = generation_;
     }
@@ -215,7 +171,7 @@ absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
     shown_ += ahead_.erase(name.value());
     return SampleId(known->second);
   }
-  const std::shared_ptr<const Share> share = share_.Get();
+  const std::shared_ptr<const EpochShare> share = share_.Get();
   if (share == nullptr) {
     const Clock::time_point now = Clock::now();
     if (!waits_since_) waits_since_ = now;
@@ -226,7 +182,7 @@ absl::optional<SampleId> SharedNames::BindHere(SampleId name) {
     Remember({name.value(), name.value()});
     return name;
   }
-  const SharedName named = Named(*share, name);
+  const SharedName named = share->Named(name);
   if (passed_.BinderOf(named) != share->self) return absl::nullopt;
   const absl::optional<SampleId> place = passed_.TakePlace(named);
   if (!place) return absl::nullopt;
@@ -240,7 +196,7 @@ void SharedNames::WaitAWhile() {
 }
 
 SampleId SharedNames::ShowOwn(SampleId name) {
-  if (shown_own_++ == 0) {
+  if (repeated_.NoteShownOwn()) {
     Log(LogLevel::kWarning,
         "peers: the owner of a name does not answer, so the name shows its own "
         "sample; samples may come twice, and others may be missing");
@@ -267,13 +223,13 @@ std::vector<CarriedPair> SharedNames::KnownPairs() const {
 std::vector<CarriedPair> SharedNames::KnownOf(const std::string& member) const {
   MutexLock lock(mu_);
   std::vector<CarriedPair> pairs;
-  const std::shared_ptr<const Share> share = share_.Get();
+  const std::shared_ptr<const EpochShare> share = share_.Get();
   if (share == nullptr) return pairs;
   const auto concerns = [&](uint32_t owner) {
     return owner < share->members.size() && share->members[owner] == member;
   };
   for (const auto& [name, sample] : sample_of_) {
-    const uint32_t owner = Named(*share, SampleId(name)).owner;
+    const uint32_t owner = share->Named(SampleId(name)).owner;
     const uint32_t holder = share->nodes->OwnerOf(SampleId(sample));
     // Not what it shows because the owner did not answer.
     const bool passed = passed_.active() && !guessed_.contains(name);
@@ -284,7 +240,7 @@ std::vector<CarriedPair> SharedNames::KnownOf(const std::string& member) const {
   }
   // Those that it passed to this node. It must not bind them.
   passed_.ForEachPlace([&](SampleId name, SampleId place) {
-    if (concerns(Named(*share, name).owner)) {
+    if (concerns(share->Named(name).owner)) {
       pairs.push_back({name.value(), parts_.own->Bind(place).value()});
     }
   });
@@ -293,7 +249,7 @@ std::vector<CarriedPair> SharedNames::KnownOf(const std::string& member) const {
 
 absl::optional<SharedNames::Holder> SharedNames::HolderOf(
     SampleId sample) const {
-  const std::shared_ptr<const Share> share = share_.Get();
+  const std::shared_ptr<const EpochShare> share = share_.Get();
   if (share == nullptr || !parts_.own->Holds(sample)) return absl::nullopt;
   const uint32_t owner = share->nodes->OwnerOf(sample);
   return Holder{share->members[owner], owner == share->self};
@@ -303,9 +259,9 @@ absl::optional<SampleId> SharedNames::Bound(SampleId name) const {
   MutexLock lock(mu_);
   const auto known = sample_of_.find(name.value());
   if (known != sample_of_.end()) return SampleId(known->second);
-  const std::shared_ptr<const Share> share = share_.Get();
+  const std::shared_ptr<const EpochShare> share = share_.Get();
   if (share == nullptr) return absl::nullopt;
-  const SharedName named = Named(*share, name);
+  const SharedName named = share->Named(name);
   if (passed_.BinderOf(named) != share->self) return absl::nullopt;
   const absl::optional<SampleId> place = passed_.PlaceOf(named);
   return place ? parts_.own->Bound(*place) : absl::nullopt;
@@ -315,30 +271,19 @@ absl::optional<SampleId> SharedNames::NameOf(SampleId sample) const {
   MutexLock lock(mu_);
   const auto known = name_of_.find(sample.value());
   if (known != name_of_.end()) return SampleId(known->second);
-  const std::shared_ptr<const Share> share = share_.Get();
+  const std::shared_ptr<const EpochShare> share = share_.Get();
   if (share == nullptr || share->nodes->OwnerOf(sample) != share->self) {
     return absl::nullopt;
   }
   const absl::optional<SampleId> place = parts_.own->NameOf(sample);
   if (!place) return absl::nullopt;
   const absl::optional<SampleId> passed = passed_.NameAt(*place);
-  return passed ? *passed : NameOfPartner(*share, *place);
+  return passed ? *passed : share->NameOfPartner(*place);
 }
 
 std::string SharedNames::Warning() const {
   MutexLock lock(mu_);
-  if (shown_own_ + unknown_ == 0) return "";
-  std::string why;
-  if (shown_own_ > 0) {
-    why = absl::StrCat("the owner of ", shown_own_, " names did not answer");
-  }
-  if (unknown_ > 0) {
-    absl::StrAppend(&why, why.empty() ? "" : ", and ", unknown_,
-                    " may have been shown before this node joined the others");
-  }
-  return absl::StrCat(
-      "peers: up to ", shown_own_ + unknown_,
-      " samples may come twice, and as many may be missing: ", why);
+  return repeated_.Warning();
 }
 
 }  // namespace shufflefs

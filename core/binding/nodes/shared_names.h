@@ -39,10 +39,12 @@
 #include "core/base/published.h"
 #include "core/base/types.h"
 #include "core/binding/bound_names.h"
+#include "core/binding/nodes/epoch_share.h"
 #include "core/binding/nodes/loans.h"
 #include "core/binding/nodes/name_purpose.h"
 #include "core/binding/nodes/node_shares.h"
 #include "core/binding/nodes/passed_names.h"
+#include "core/binding/nodes/repeated_samples.h"
 #include "core/binding/nodes/silent_nodes.h"
 #include "core/dataset/grouping.h"
 #include "core/policy/carried.h"
@@ -69,17 +71,6 @@ class OwnedNames : public BoundNames {
   // As Binder::BeginEpoch.
   virtual void BeginEpoch(Seed seed, Epoch epoch,
                           absl::Span<const CarriedPair> bound) = 0;
-};
-
-// The nodes that share an epoch, and what all of them know.
-struct NameSharing {
-  // Of the epoch, ordered. Empty if nothing is shared.
-  std::vector<std::string> members;
-  std::string self;      // this node. It need not be one of them.
-  uint64_t binding = 0;  // hash of what names show, for questions
-  // Pairs that hold from the beginning of the epoch and that all nodes know,
-  // although the name's owner may not be the sample's.
-  std::vector<CarriedPair> known;
 };
 
 // Thread-safe. Only Bind blocks, at most for
@@ -181,28 +172,13 @@ class SharedNames : public BoundNames,
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Who shares the epoch. Never changed once made.
-  struct Share {
-    std::vector<std::string> members;
-    uint32_t self = 0;  // index in members; members.size(): it is none
-    uint64_t binding = 0;
-    std::shared_ptr<const NodeShares> nodes;
-    CarriedNames known;
-    // With locality: how many samples of each group this node owns.
-    std::shared_ptr<const std::vector<uint32_t>> own_counts;
-  };
-  // The name, its owner, and the sample by which the own pool of the owner
-  // knows it if it is not passed. Pairs that all nodes know change partners:
-  // see CarriedNames.
-  static SharedName Named(const Share& share, SampleId name);
-  static SampleId NameOfPartner(const Share& share, SampleId partner);
-  std::shared_ptr<const Share> MakeShare(const NameSharing& sharing);
-  PassedNames NewPassedNames(const Share& share) const;
+  std::shared_ptr<const EpochShare> MakeShare(const NameSharing& sharing) const;
+  PassedNames NewPassedNames(const EpochShare& share) const;
   // Has the own pool fetch what this node owns from now on.
-  void TakeShareOf(const Share& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TakeShareOf(const EpochShare& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Those of `bound` that the own pool has from the beginning, by their places
   // there. The others are remembered.
-  std::vector<CarriedPair> TakeBound(const Share* share,
+  std::vector<CarriedPair> TakeBound(const EpochShare* share,
                                      absl::Span<const CarriedPair> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The sample of the name, if that needs no other node.
@@ -210,19 +186,20 @@ class SharedNames : public BoundNames,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::optional<SampleId> BindAtOnce(SampleId name) ABSL_LOCKS_EXCLUDED(mu_);
   // The question to the node that binds the name, or else may lend a sample.
-  static Question QuestionTo(const Share& share, uint32_t member,
+  static Question QuestionTo(const EpochShare& share, uint32_t member,
                              NamePurpose purpose);
-  Question QuestionFor(const Share& share, const SharedName& name)
+  Question QuestionFor(const EpochShare& share, const SharedName& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  Question Loan(const Share& share, SampleId name)
+  Question Loan(const EpochShare& share, SampleId name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The answer to a question about one name. Absent: this node is not to be
   // asked that.
   absl::optional<uint64_t> AnswerTo(const Question& question,
-                                    const Share& share, const SharedName& name,
+                                    const EpochShare& share,
+                                    const SharedName& name,
                                     absl::optional<uint32_t> taker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::optional<uint64_t> Lend(const Share& share, const SharedName& name)
+  absl::optional<uint64_t> Lend(const EpochShare& share, const SharedName& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsReady(const SharedName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits for somebody else's question, for the nodes to agree, or before the
@@ -251,7 +228,7 @@ class SharedNames : public BoundNames,
   const uint64_t chunks_hash_;
 
   // Self-synchronised. Set with mu_ held. Null: the nodes have not agreed.
-  Published<Share> share_;
+  Published<EpochShare> share_;
   std::atomic<uint64_t> shown_{0};
 
   mutable Mutex mu_;  // taken before the pool's
@@ -277,8 +254,7 @@ class SharedNames : public BoundNames,
   absl::optional<Clock::time_point> waits_since_ ABSL_GUARDED_BY(mu_);
   // The live epoch is not shared now, but an earlier run had shared it.
   bool resumed_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t shown_own_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t unknown_ ABSL_GUARDED_BY(mu_) = 0;  // bindings of an earlier run
+  RepeatedSamples repeated_ ABSL_GUARDED_BY(mu_);
   // What the own pool fetches for.
   std::vector<std::string> pool_members_ ABSL_GUARDED_BY(mu_);
   uint32_t pool_self_ ABSL_GUARDED_BY(mu_) = 0;
