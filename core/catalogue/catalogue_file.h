@@ -8,7 +8,6 @@
 #ifndef SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_FILE_H_
 #define SHUFFLEFS_CORE_CATALOGUE_CATALOGUE_FILE_H_
 
-#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -17,10 +16,6 @@
 #include "core/catalogue/catalogue.h"
 
 namespace shufflefs {
-
-// Bytes [kCatalogueChecksumAt, +8) hold the little-endian checksum of
-// everything behind them.
-inline constexpr size_t kCatalogueChecksumAt = 16;
 
 // Errors: as for ReplaceFile, core/base/files/atomic_file.h.
 absl::Status SaveCatalogue(const Catalogue& catalogue, const FilePlace& place);

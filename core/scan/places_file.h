@@ -8,7 +8,6 @@
 #ifndef SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_
 #define SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -20,10 +19,6 @@
 #include "core/source/physical.h"
 
 namespace shufflefs {
-
-// Bytes [kPlacesChecksumAt, +8) hold the little-endian checksum of everything
-// behind them.
-inline constexpr size_t kPlacesChecksumAt = 16;
 
 // 64 bits over devices, inode numbers, sizes and both times, in the catalogue's
 // order. Catalogues whose files may have different addresses have different

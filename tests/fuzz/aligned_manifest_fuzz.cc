@@ -5,18 +5,15 @@
 // follows a line "--" is taken for the index of its files.
 #include <stdint.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
-#include <cstring>
 #include <string>
 
 #include "core/records/aligned/aligned_manifest.h"
 #include "core/records/index/padded_builder.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
-
-constexpr size_t kCovered = kAlignedChecksumAt + sizeof(uint64_t);
 
 void Require(bool holds) {
   if (!holds) abort();
@@ -48,11 +45,7 @@ void TryIndex(const AlignedFile& file, absl::string_view text) {
 void Run(absl::string_view input) {
   const size_t mark = input.find("\n--\n");
   std::string bytes(input.substr(0, mark));
-  if (bytes.size() >= kCovered) {
-    const uint64_t sum =
-        XXH3_64bits(bytes.data() + kCovered, bytes.size() - kCovered);
-    std::memcpy(bytes.data() + kAlignedChecksumAt, &sum, sizeof sum);
-  }
+  testing_support::Seal(bytes);
   const auto manifest = AlignedManifest::Parse(bytes);
   if (!manifest.ok()) return;
   Require(manifest->Serialize() == bytes);

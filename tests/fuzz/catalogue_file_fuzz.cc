@@ -5,9 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <xxhash.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -17,17 +15,10 @@
 #include "core/catalogue/catalogue_file.h"
 #include "core/dataset/grouping.h"
 #include "core/dataset/substitution_safety.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
-
-constexpr size_t kCovered = kCatalogueChecksumAt + sizeof(uint64_t);
-
-void Seal(uint8_t* data, size_t size) {
-  if (size < kCovered) return;
-  uint64_t sum = XXH3_64bits(data + kCovered, size - kCovered);
-  std::memcpy(data + kCatalogueChecksumAt, &sum, sizeof sum);
-}
 
 void Require(bool holds) {
   if (!holds) abort();
@@ -67,7 +58,7 @@ void WalkEverything(const Catalogue& catalogue) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  shufflefs::Seal(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size());
+  shufflefs::testing_support::Seal(bytes);
   const std::string path =
       (std::filesystem::temp_directory_path() /
        absl::StrCat("shufflefs-catalogue-fuzz.", ::getpid()))

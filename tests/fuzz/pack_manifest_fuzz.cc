@@ -5,9 +5,7 @@
 // the same when it is written.
 #include <stdint.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -15,20 +13,13 @@
 #include "core/base/files/checked_file.h"
 #include "core/staging/pack/pack_format.h"
 #include "core/staging/pack/pack_journal.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
 
 void Require(bool holds) {
   if (!holds) abort();
-}
-
-void Seal(std::string& bytes) {
-  constexpr size_t kCovered = kPackChecksumAt + sizeof(uint64_t);
-  if (bytes.size() < kCovered) return;
-  const uint64_t sum =
-      XXH3_64bits(bytes.data() + kCovered, bytes.size() - kCovered);
-  std::memcpy(bytes.data() + kPackChecksumAt, &sum, sizeof sum);
 }
 
 void WalkEverything(const PackManifest& manifest) {
@@ -51,7 +42,7 @@ void WalkEverything(const PackManifest& manifest) {
 }
 
 void TryManifest(std::string bytes) {
-  Seal(bytes);
+  testing_support::Seal(bytes);
   const absl::StatusOr<PackManifest> manifest = ParseManifest(bytes);
   if (!manifest.ok()) return;
   WalkEverything(*manifest);

@@ -5,17 +5,17 @@
 // which catalogue it is, so it is taken for that one.
 #include <stdint.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #include <cstring>
 #include <string>
 
 #include "core/scan/places_file.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
 
-constexpr size_t kCovered = kPlacesChecksumAt + sizeof(uint64_t);
+using testing_support::kCovered;
 constexpr size_t kHeader = kCovered + 2 * sizeof(uint64_t);
 
 void Require(bool holds) {
@@ -28,10 +28,7 @@ void Run(std::string bytes) {
   if (bytes.size() >= kHeader) {
     std::memcpy(&identity, bytes.data() + kCovered, sizeof identity);
     std::memcpy(&entries, bytes.data() + kCovered + 8, sizeof entries);
-    const uint64_t sum = XXH3_64bits_withSeed(
-        bytes.data() + kHeader, bytes.size() - kHeader,
-        XXH3_64bits(bytes.data() + kCovered, kHeader - kCovered));
-    std::memcpy(bytes.data() + kPlacesChecksumAt, &sum, sizeof sum);
+    testing_support::SealSeeded(bytes, kHeader);
   }
   const absl::StatusOr<KnownPlaces> places =
       ParsePlaces(bytes, identity, entries);

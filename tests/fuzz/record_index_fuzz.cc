@@ -6,17 +6,17 @@
 // for that one.
 #include <stdint.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #include <cstring>
 #include <string>
 
 #include "core/records/index/index_file.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
 
-constexpr size_t kCovered = kRecordIndexChecksumAt + sizeof(uint64_t);
+using testing_support::kCovered;
 constexpr size_t kFormat = kCovered + 8 * sizeof(uint64_t);
 constexpr size_t kHeader = kFormat + kMostFormatBytes + 1;
 
@@ -30,10 +30,7 @@ IndexedFile Forge(std::string& bytes) {
   bytes[kHeader - 1] = '\0';
   file.format = bytes.data() + kFormat;
   std::memcpy(&file.identity, bytes.data() + kCovered, sizeof file.identity);
-  const uint64_t sum = XXH3_64bits_withSeed(
-      bytes.data() + kHeader, bytes.size() - kHeader,
-      XXH3_64bits(bytes.data() + kCovered, kHeader - kCovered));
-  std::memcpy(bytes.data() + kRecordIndexChecksumAt, &sum, sizeof sum);
+  testing_support::SealSeeded(bytes, kHeader);
   return file;
 }
 

@@ -5,7 +5,6 @@
 // the file that its header names.
 #include <stdint.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
@@ -13,11 +12,12 @@
 
 #include "core/records/containers/name_repeats.h"
 #include "core/records/index/index_file.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
 
-constexpr size_t kCovered = kRecordIndexChecksumAt + sizeof(uint64_t);
+using testing_support::kCovered;
 constexpr size_t kFormat = kCovered + 6 * sizeof(uint64_t);
 constexpr size_t kHeader = kFormat + kMostFormatBytes + 1;
 
@@ -31,10 +31,7 @@ IndexedFile Forge(std::string& bytes) {
   bytes[kHeader - 1] = '\0';
   file.format = bytes.data() + kFormat;
   std::memcpy(&file.identity, bytes.data() + kCovered, sizeof file.identity);
-  const uint64_t sum = XXH3_64bits_withSeed(
-      bytes.data() + kHeader, bytes.size() - kHeader,
-      XXH3_64bits(bytes.data() + kCovered, kHeader - kCovered));
-  std::memcpy(bytes.data() + kRecordIndexChecksumAt, &sum, sizeof sum);
+  testing_support::SealSeeded(bytes, kHeader);
   return file;
 }
 

@@ -54,8 +54,6 @@ namespace shufflefs {
 inline constexpr char kAlignedManifest[] = "aligned.manifest";
 inline constexpr char kAlignedPart[] = "aligned.manifest.part";
 inline constexpr char kIndexSuffix[] = ".idx";
-// Bytes [kAlignedChecksumAt, +8) hold the checksum of everything behind them.
-inline constexpr size_t kAlignedChecksumAt = 16;
 // Maximum length of a name in it, because NAME.idx.tmp must be a name too.
 inline constexpr size_t kMostAlignedNameBytes = 247;
 // A manifest of about 800,000 files.

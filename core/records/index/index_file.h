@@ -26,9 +26,6 @@
 
 namespace shufflefs {
 
-// Bytes [kRecordIndexChecksumAt, +8) hold the little-endian checksum of
-// everything behind them.
-inline constexpr size_t kRecordIndexChecksumAt = 16;
 inline constexpr size_t kMostFormatBytes = 63;
 
 // Identifies an index. Any change of it makes another index.

@@ -41,10 +41,6 @@ uint64_t PackCheck(absl::string_view bytes);
 // The PackCheck of a range. REQUIRES: it is within.
 uint64_t PackCheckOf(const IoBuf& bytes, uint64_t offset, uint64_t length);
 
-// Bytes [kPackChecksumAt, +8) of a manifest hold the little-endian checksum of
-// what follows them.
-inline constexpr size_t kPackChecksumAt = 16;
-
 struct PackManifest {
   struct Chunk {
     uint64_t bytes = 0;

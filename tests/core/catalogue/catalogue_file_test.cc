@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <cstring>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
@@ -24,12 +24,6 @@ namespace {
 using ::testing::HasSubstr;
 using testing_support::Slurp;
 using testing_support::TempTree;
-
-void Seal(std::string& bytes) {
-  size_t from = kCatalogueChecksumAt + sizeof(uint64_t);
-  uint64_t sum = XXH3_64bits(bytes.data() + from, bytes.size() - from);
-  std::memcpy(bytes.data() + kCatalogueChecksumAt, &sum, sizeof sum);
-}
 
 class CatalogueFileTest : public ::testing::Test {
  protected:
@@ -179,7 +173,7 @@ TEST_F(CatalogueFileTest, DamageUnderAFittingChecksumIsFoundOrHarmless) {
       size_t at = 24 + random() % (damaged.size() - 24);
       damaged[at] = static_cast<char>(random());
     }
-    Seal(damaged);
+    testing_support::Seal(damaged);
     absl::StatusOr<Catalogue> loaded = Parsed(damaged);
     if (!loaded.ok()) {
       EXPECT_EQ(loaded.status().code(), absl::StatusCode::kDataLoss);

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
@@ -19,8 +20,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing_support::TempTree;
-
-constexpr size_t kCovered = kAlignedChecksumAt + 8;
 
 std::string Text() { return "0 40\n64 64\n"; }
 
@@ -44,9 +43,7 @@ AlignedManifest Manifest() {
 }
 
 std::string Sealed(std::string bytes) {
-  const uint64_t sum =
-      XXH3_64bits(bytes.data() + kCovered, bytes.size() - kCovered);
-  std::memcpy(bytes.data() + kAlignedChecksumAt, &sum, sizeof sum);
+  testing_support::Seal(bytes);
   return bytes;
 }
 

@@ -2,7 +2,6 @@
 #include "core/records/index/index_file.h"
 
 #include <errno.h>
-#include <xxhash.h>
 
 #include <cstring>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/file_bytes.h"
 #include "tests/core/base/temp_tree.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
@@ -124,7 +124,7 @@ TEST_F(IndexFileTest, RefusesEveryTruncationAndEveryFlippedBit) {
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
     const absl::Status status = ParseRecordIndex(damaged, index.file).status();
     // The magic, the version and the length of the header come first.
-    EXPECT_EQ(status.code(), at < kRecordIndexChecksumAt
+    EXPECT_EQ(status.code(), at < testing_support::kChecksumAt
                                  ? absl::StatusCode::kInvalidArgument
                                  : absl::StatusCode::kDataLoss)
         << at;
@@ -135,12 +135,8 @@ TEST_F(IndexFileTest, RefusesEveryTruncationAndEveryFlippedBit) {
 // about who wrote it.
 std::string Forged(std::string bytes, size_t at, uint64_t value,
                    size_t header_bytes = 152) {
-  constexpr size_t kCovered = kRecordIndexChecksumAt + 8;
   std::memcpy(bytes.data() + at, &value, sizeof value);
-  const uint64_t sum = XXH3_64bits_withSeed(
-      bytes.data() + header_bytes, bytes.size() - header_bytes,
-      XXH3_64bits(bytes.data() + kCovered, header_bytes - kCovered));
-  std::memcpy(bytes.data() + kRecordIndexChecksumAt, &sum, sizeof sum);
+  testing_support::SealSeeded(bytes, header_bytes);
   return bytes;
 }
 

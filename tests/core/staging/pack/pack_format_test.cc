@@ -3,14 +3,13 @@
 // made to harm is.
 #include "core/staging/pack/pack_format.h"
 
-#include <xxhash.h>
-
 #include <cstring>
 #include <functional>
 
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/checked_bytes.h"
 
 namespace shufflefs {
 namespace {
@@ -30,12 +29,6 @@ PackManifest Small() {
   manifest.files = {{0, 100, 0, 0}, {0, 0, 1, 8}, {0, 300000, 1, 14}};
   manifest.checks = {11, 22, 33};
   return manifest;
-}
-
-void Seal(std::string& bytes) {
-  const size_t from = kPackChecksumAt + sizeof(uint64_t);
-  const uint64_t sum = XXH3_64bits(bytes.data() + from, bytes.size() - from);
-  std::memcpy(bytes.data() + kPackChecksumAt, &sum, sizeof sum);
 }
 
 TEST(PackFormat, WhatIsWrittenIsRead) {
@@ -107,7 +100,7 @@ TEST(PackFormat, HugeCountsAreRefusedBeforeAnythingIsAllocated) {
           (uint64_t{1} << 61) + 3, uint64_t{0xFFFFFFFF}}) {
       std::string bytes = SerializeManifest(Small());
       std::memcpy(bytes.data() + at, &value, sizeof value);
-      Seal(bytes);
+      testing_support::Seal(bytes);
       EXPECT_EQ(
           ParseManifest(bytes).status(),
           absl::DataLossError("cut off, or not as long as its header says"))
