@@ -4,7 +4,9 @@
 # tests/run.sh [--all]
 #
 # Installs what is missing, builds, and runs the tests:
-#   release         every tier: unit, model, meta, docs and real mounts
+#   release         every tier: unit, model, meta, docs and real mounts, without
+#                   what is labelled slow. Mounts come first: they need only the
+#                   programs, and what tests the rest is compiled meanwhile.
 # With --all, as .ci/run calls it, the tiers unit and model run as
 #   asan (+ubsan)   unit, model and the mount tests that its list names; built
 #                   by clang, which proves the annotations of locks, too
@@ -25,7 +27,7 @@ all=no
 case "${1:-}" in
   "") ;;
   --all) all=yes ;;
-  -h | --help) sed -n '4,19s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
+  -h | --help) sed -n '4,21s/^# \{0,1\}//p' tests/run.sh; exit 0 ;;
   *) echo "tests/run.sh: unknown argument: $1" >&2; exit 2 ;;
 esac
 
@@ -58,17 +60,22 @@ stage() {
   times+=("$((SECONDS - begin)) s  $name")
 }
 
-# compile PRESET [PREFIX...]: the programs and tests of a preset.
+# compile PRESET TARGET [PREFIX...]: what a target of a preset needs.
 compile() {
-  local preset=$1
-  shift
+  local preset=$1 target=$2
+  shift 2
   "$@" cmake --preset "$preset" "$unity" >"$logs/$preset.configure" 2>&1 &&
-    "$@" cmake --build --preset "$preset" -j "$jobs" >"$logs/$preset.build" 2>&1
+    "$@" cmake --build --preset "$preset" -j "$jobs" --target "$target" \
+      >"$logs/$preset.build" 2>&1
 }
 
-build() {
-  compile "$1" || say_why "$1"
+build_programs() {
+  compile "$1" mount_programs || say_why "$1"
 }
+
+# Benchmarks are tests of --all: that they compile.
+to_build=test_programs
+[ "$all" = no ] || to_build=all
 
 say_why() {
   tail -n 60 "$logs/$1.configure" "$logs/$1.build" >&2
@@ -78,7 +85,7 @@ say_why() {
 # Mount tests wait for more than half their time: a build takes what of the
 # processors nobody else wants meanwhile. built_aside waits for it.
 build_aside() {
-  compile "$1" chrt --idle 0 &
+  compile "$1" "$to_build" chrt --idle 0 &
   compiling=$!
 }
 
@@ -149,15 +156,16 @@ what_failed() {
       cut -c 1-300 | head -n 80)")
 }
 
-# tests PRESET [CTEST ARGUMENT...]: runs ctest and counts from its summary.
+# tests PRESET NAME [CTEST ARGUMENT...]: runs ctest and counts from its summary.
 tests() {
-  local preset=$1 log="$logs/$1.ctest" bad total not_run begin=$SECONDS
-  shift
-  echo "== ctest, $preset"
+  local preset=$1 name="$1, $2" log="$logs/$1-$2.ctest"
+  local bad total not_run begin=$SECONDS
+  shift 2
+  echo "== ctest, $name"
   ctest --test-dir "build/$preset" -j "$slots" --output-on-failure \
     --no-tests=error "$@" >"$log" 2>&1
   local code=$?
-  [ "$code" = 0 ] || what_failed "$preset" "$log"
+  [ "$code" = 0 ] || what_failed "$name" "$log"
   # "98% tests passed, 2 tests failed out of 131"
   read -r bad total < <(sed -n \
     's/^[0-9]*% tests passed, \([0-9]*\) tests failed out of \([0-9]*\)$/\1 \2/p' \
@@ -180,7 +188,7 @@ tests() {
     [ "$code" = 0 ] || [ "$bad" != 0 ] || failed=$((failed + 1))
     sed -n '/% tests passed/,$p' "$log"
   fi
-  times+=("$((SECONDS - begin)) s  ctest, $preset")
+  times+=("$((SECONDS - begin)) s  ctest, $name")
 }
 
 finish() {
@@ -223,19 +231,26 @@ trap 'rm -rf --one-file-system "$TMPDIR"' EXIT
 
 stage "install" mount-tools/install-deps.sh --build --test || finish
 fetch_readers
-stage "build release" build release
+# --all leaves to the sanitizers what they run.
+mounts=(-L mount) others=(-L 'meta|docs|peers|bench|long')
+[ "$all" = yes ] || { mounts+=(-LE slow); others=(-LE 'mount|slow'); }
+stage "build release, programs" build_programs release
 built=$?
-[ "$all" = no ] || build_aside asan
+[ "$built" != 0 ] || build_aside release
 stage "readers" readers_are_there
-chosen=(-LE slow)
-[ "$all" = no ] || chosen=(-L 'mount|meta|docs|peers|bench|long')
-[ "$built" != 0 ] || tests release "${chosen[@]}"
+if [ "$built" = 0 ]; then
+  tests release mounts "${mounts[@]}"
+  stage "build release, what was left" built_aside release
+  built=$?
+fi
+[ "$all" = no ] || build_aside asan
+[ "$built" != 0 ] || tests release others "${others[@]}"
 if [ "$all" = yes ]; then
   stage "build asan, what was left" built_aside asan
   built=$?
   build_aside tsan
-  [ "$built" != 0 ] || tests asan -L 'unit|model|sanitize'
+  [ "$built" != 0 ] || tests asan all -L 'unit|model|sanitize'
   stage "build tsan, what was left" built_aside tsan &&
-    tests tsan -L 'unit|model|sanitize'
+    tests tsan all -L 'unit|model|sanitize'
 fi
 finish

@@ -2,6 +2,7 @@
 // The scripts: their syntax, and that install-deps.sh asks for exactly what
 // is missing and for nothing when nothing is.
 #include <cstdlib>
+#include <regex>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -58,6 +59,26 @@ TEST(ScriptsTest, HelpNeedsNothing) {
 TEST(ScriptsTest, ContinuousIntegrationRunsTheTestCommand) {
   EXPECT_THAT(Lines(".ci/run"),
               testing::Contains(HasSubstr("../tests/run.sh\" --all \"$@\"")));
+}
+
+// A label that no line of run.sh names belongs to tests that never run. The
+// cases of `unit` and `model` are those of the sanitizers.
+TEST(ScriptsTest, AllRunsEveryTest) {
+  const std::regex choice("-L '?([a-z|]+)'?");
+  std::string labels;
+  for (const std::string& line : Lines("tests/run.sh")) {
+    for (auto it = std::sregex_iterator(line.begin(), line.end(), choice);
+         it != std::sregex_iterator(); ++it) {
+      labels += (labels.empty() ? "" : "|") + (*it)[1].str();
+    }
+  }
+  EXPECT_THAT(labels, HasSubstr("unit|model"));
+  EXPECT_THAT(labels, HasSubstr("mount"));
+  const ShellResult left =
+      Shell("ctest --test-dir '" + testing_support::BuildDir() +
+            "' --show-only -LE '^(" + labels + ")$'");
+  EXPECT_EQ(left.code, 0);
+  EXPECT_THAT(left.output, HasSubstr("Total Tests: 0\n")) << labels;
 }
 
 // A directory of stand-ins for the commands that install-deps.sh calls.

@@ -188,10 +188,16 @@ def test_a_daemon_that_does_not_answer(mounts, source, user):
     again = harness.run(mount.command(), check=False)
     assert again.returncode == 1
     assert "does not answer; end it with" in again.stderr
-    for command in ("status", "epoch", "verify", "peers", "order", "token"):
-        done = ctl(command, mount.path, user=user, check=False)
-        assert done.returncode == 1, command
-        assert "does not answer; end it with: shufflectl" in done.stderr
+    # All at once: each waits for some seconds.
+    asked = {command: subprocess.Popen(
+        harness.as_user(user, [harness.shufflectl(), command, mount.path]),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True)
+        for command in ("status", "epoch", "verify", "peers", "order", "token")}
+    for command, process in asked.items():
+        _, error = process.communicate(timeout=60 * harness.SLOWDOWN)
+        assert process.returncode == 1, command
+        assert "does not answer; end it with: shufflectl" in error
     done = ctl("umount", "-l", mount.path, user=user, check=False)
     if done.returncode != 0:  # an ordinary user, and no fusectl
         assert user.uid != 0 and "does not answer" in done.stderr
