@@ -12,6 +12,7 @@ namespace {
 using testing_support::Base256Field;
 using testing_support::PaxRecord;
 using testing_support::ScanEveryWay;
+using testing_support::ScanInPieces;
 using testing_support::SealTar;
 using testing_support::SetField;
 using testing_support::TarEnd;
@@ -22,6 +23,12 @@ using testing_support::TarMember;
 
 absl::Status ScanOf(const std::string& file) {
   return ScanEveryWay([&] { return MakeTarScanner(file.size()); }, file).status;
+}
+
+absl::Status ScanAtOnce(const std::string& file) {
+  return ScanInPieces(*MakeTarScanner(file.size()), file,
+                      [](size_t left) { return left; })
+      .status;
 }
 
 absl::Status Refused(uint64_t at, absl::string_view why) {
@@ -218,7 +225,10 @@ TEST(TarHostile, EveryTruncationIsNamed) {
       Good() + TarMember(std::string(120, 'n') + "/1.jpg",
                          std::string(700, 'x'), TarFormat::kPax);
   for (size_t size = 1; size < file.size(); ++size) {
-    const absl::Status status = ScanOf(file.substr(0, size));
+    // Byte by byte only near the borders of blocks, and some others.
+    const bool every_way = (size + 2) % 512 < 5 || size % 16 == 0;
+    const std::string part = file.substr(0, size);
+    const absl::Status status = every_way ? ScanOf(part) : ScanAtOnce(part);
     if (size == 1024) {
       EXPECT_EQ(status, absl::OkStatus());  // an archive without its end
     } else {

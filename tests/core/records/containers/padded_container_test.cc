@@ -374,11 +374,13 @@ TEST(IndexLinesTest, AnyRangeIsThatOfTheWholeTextOfAnySize) {
       EXPECT_EQ(all.size(), source_bytes);
     }
     const IndexText text(shape, OrderOf(shape, Pages().get(), 2));
+    std::set<uint64_t> checked;
     for (int i = 0; i < 200; ++i) {
       const uint64_t offset = rng.Bounded(all.size());
       const uint64_t part = text.PartAt(offset);
       ASSERT_LE(text.part_begin(part), offset);
       ASSERT_GT(text.part_begin(part + 1), offset);
+      if (!checked.insert(part).second) continue;
       ASSERT_EQ(Apply(text.Plan(part), ""),
                 all.substr(text.part_begin(part),
                            text.part_begin(part + 1) - text.part_begin(part)));
