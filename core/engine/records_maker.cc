@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/records_maker.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +14,21 @@
 #include "core/config/value_text.h"
 #include "core/engine/state_dir.h"
 #include "core/pool/file_source.h"
+#include "core/pool/held_files.h"
+#include "core/pool/memory/arena.h"
 #include "core/records/containers/container_set.h"
 #include "core/records/content/cached_source.h"
 #include "core/records/content/record_pool.h"
 
 namespace shufflefs {
 namespace {
+
+// Plain files beside records get at most this part of a view's memory. They
+// need little: only what is about to be opened is read ahead.
+constexpr uint64_t kPlainPart = 4;
+// The records keep this, with the copies of a policy that stages.
+constexpr uint64_t kLeastOfRecords =
+    RecordPool::kLeastMemory + (uint64_t{6} << 20);
 
 std::string Summary(const ContainerReport& report) {
   std::string text = absl::StrCat(
@@ -84,6 +94,31 @@ std::vector<std::string> ViewsInside(const MountConfig& mount,
 }
 
 }  // namespace
+
+uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies,
+                       bool may_have_records) {
+  const uint64_t memory = Memory(config);
+  if (config.peers.members.empty()) {
+    return GuaranteeOf(memory, config.views.size());
+  }
+  const uint64_t pool = PoolBytes(memory);
+  const uint64_t views = std::max<size_t>(config.views.size(), 1);
+  return (pool - PeersBytes(config, policies, pool, may_have_records)) / views /
+         Arena::kPage * Arena::kPage;
+}
+
+PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools) {
+  memory.name = view.path;
+  memory.guarantee /= pools;
+  return memory;
+}
+
+uint64_t MemoryOfPlainFiles(uint64_t guarantee, uint64_t plain_bytes) {
+  const uint64_t bytes = std::max(std::min(plain_bytes, guarantee / kPlainPart),
+                                  HeldFiles::kLeastMemory) /
+                         Arena::kPage * Arena::kPage;
+  return guarantee < bytes + kLeastOfRecords ? 0 : bytes;
+}
 
 absl::StatusOr<std::shared_ptr<ContainerSet>> ContainersOf(
     const MountConfig& mount, const ViewConfig& view,

@@ -38,12 +38,6 @@ constexpr uint64_t kStagingPart = 8;
 constexpr uint64_t kLeastOfAView = uint64_t{16} << 20;
 constexpr uint64_t kLeastWithoutRecords =
     HeldFiles::kLeastMemory + (uint64_t{2} << 20);
-// Plain files beside records get at most this part of a view's memory. They
-// need little: only what is about to be opened is read ahead.
-constexpr uint64_t kPlainPart = 4;
-// The records keep this, with the copies of a policy that stages.
-constexpr uint64_t kLeastOfRecords =
-    RecordPool::kLeastMemory + (uint64_t{6} << 20);
 constexpr uint64_t kMostByDefault = uint64_t{4} << 30;
 // Reads of a few KiB at a time that a network answers together. A disk's head
 // gains nothing from so many, and an urgent read would wait for all of them.
@@ -198,31 +192,6 @@ uint64_t PeersBytes(const MountConfig& config, PolicyTable policies,
       std::min(pool_bytes / 2, of_a_view * config.views.size());
   const uint64_t for_views = std::max(pool_bytes / 16, least);
   return (pool_bytes - for_views) / Arena::kPage * Arena::kPage;
-}
-
-uint64_t MemoryOfAView(const MountConfig& config, PolicyTable policies,
-                       bool may_have_records) {
-  const uint64_t memory = Memory(config);
-  if (config.peers.members.empty()) {
-    return GuaranteeOf(memory, config.views.size());
-  }
-  const uint64_t pool = PoolBytes(memory);
-  const uint64_t views = std::max<size_t>(config.views.size(), 1);
-  return (pool - PeersBytes(config, policies, pool, may_have_records)) / views /
-         Arena::kPage * Arena::kPage;
-}
-
-PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools) {
-  memory.name = view.path;
-  memory.guarantee /= pools;
-  return memory;
-}
-
-uint64_t MemoryOfPlainFiles(uint64_t guarantee, uint64_t plain_bytes) {
-  const uint64_t bytes = std::max(std::min(plain_bytes, guarantee / kPlainPart),
-                                  HeldFiles::kLeastMemory) /
-                         Arena::kPage * Arena::kPage;
-  return guarantee < bytes + kLeastOfRecords ? 0 : bytes;
 }
 
 SupplyMaker SupplyFactory::maker() {

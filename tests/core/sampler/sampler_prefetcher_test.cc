@@ -65,7 +65,6 @@ class SamplerPrefetcherTest : public testing::Test {
     parts.cached = std::move(cached);
     parts.read_before = read_before;
     parts.job_tracker = &job_tracker_;
-    parts.leaves_out = leaves_out_;
     prefetcher_ = *SamplerPrefetcher::Make(std::move(parts));
   }
   std::vector<EntryId> Listed(const std::string& dir) {
@@ -154,29 +153,8 @@ class SamplerPrefetcherTest : public testing::Test {
   std::shared_ptr<const Dataset> dataset_;
   PoolMemory memory_ = testing_support::TestMemory(PoolBytes(16 << 20));
   HeldSource* source_ = nullptr;
-  std::function<bool(EntryId)> leaves_out_;
   std::shared_ptr<SamplerPrefetcher> prefetcher_;
 };
-
-// A job reads every third file from somebody else. Its order is that of all.
-TEST_F(SamplerPrefetcherTest, WhatIsLeftOutBelongsToTheOrderOnly) {
-  leaves_out_ = [](EntryId file) { return file.value() % 3 == 0; };
-  Make();
-  prefetcher_->ExpectOpens(true);
-  const std::vector<EntryId> order = Shuffled(0);
-  size_t opened = OpenUntilKnown(order);
-  for (; opened < order.size(); ++opened) {
-    for (const EntryId asked : source_->asked()) {
-      EXPECT_FALSE(leaves_out_(asked));
-    }
-    source_->ComeAll();
-    prefetcher_->OnOpen(order[opened], 0, milliseconds(1000));
-    if (!leaves_out_(order[opened])) Read(order[opened]);
-  }
-  WaitUntil([this] { return prefetcher_->prefetcher().opens > 0; });
-  EXPECT_LE(prefetcher_->prefetcher().opens, order.size() - order.size() / 3);
-  EXPECT_GT(prefetcher_->status().hits, 0u);
-}
 
 TEST_F(SamplerPrefetcherTest, AnOrderThatWasRecognisedIsReadFromMemory) {
   Make();
