@@ -37,7 +37,7 @@ uint32_t SampleTable::group_of(uint32_t sample) const {
   return static_cast<uint32_t>(behind - first - 1);
 }
 
-void SampleTable::BeginEpoch(absl::Span<const CarriedPair> bound) {
+void SampleTable::BeginEpoch(absl::Span<const NameBinding> bound) {
   ++epoch_;
   for (Group& group : groups_) {
     group.unbound = group.count;
@@ -45,7 +45,7 @@ void SampleTable::BeginEpoch(absl::Span<const CarriedPair> bound) {
     group.open.clear();
   }
   ForEachHeld([this](uint32_t s) { ++groups_[group_of(s)].ready; });
-  for (const CarriedPair& pair : bound) {
+  for (const NameBinding& pair : bound) {
     Bind(static_cast<uint32_t>(pair.name), static_cast<uint32_t>(pair.sample));
     SetDone(static_cast<uint32_t>(pair.sample));
   }

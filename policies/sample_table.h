@@ -20,7 +20,7 @@
 #include "absl/types/span.h"
 #include "core/base/bitmap.h"
 #include "core/dataset/grouping.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/random/random.h"
 
 namespace shufflefs {
@@ -43,7 +43,7 @@ class SampleTable {
 
   // Only `bound` is bound, only its samples are done, and nothing is open.
   // Samples in memory or on their way stay so.
-  void BeginEpoch(absl::Span<const CarriedPair> bound);
+  void BeginEpoch(absl::Span<const NameBinding> bound);
 
   uint32_t size() const { return size_; }
   uint32_t group_count() const { return static_cast<uint32_t>(groups_.size()); }

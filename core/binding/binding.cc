@@ -7,30 +7,31 @@
 
 namespace shufflefs {
 
-Binding::Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
+Binding::Binding(std::shared_ptr<const Plan> plan, RetainedBindings retained,
                  bool identity)
     : plan_(std::move(plan)),
-      carried_(std::move(carried)),
+      retained_(std::move(retained)),
       identity_(identity || !plan_->dataset().moves() ||
                 plan_->policy().consumption() == Consumption::kSource) {}
 
-Binding::Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
+Binding::Binding(std::shared_ptr<const Plan> plan, RetainedBindings retained,
                  std::shared_ptr<BoundNames> names)
     : plan_(std::move(plan)),
-      carried_(std::move(carried)),
+      retained_(std::move(retained)),
       identity_(false),
       names_(std::move(names)) {}
 
 SampleId Binding::ShownSample(SampleId name) const {
   if (names_ != nullptr) return names_->Bound(name).value_or(name);
   if (identity_) {
-    return SampleId(carried_.Shown(name.value(), [](uint64_t n) { return n; }));
+    return SampleId(
+        retained_.Shown(name.value(), [](uint64_t n) { return n; }));
   }
   const Grouping& grouping = plan_->dataset().grouping();
   const GroupId group = grouping.group_of(name);
   const uint64_t first = grouping.group(group).first_sample;
   const Order& order = plan_->group_order(group);
-  return SampleId(carried_.Shown(name.value(), [&](uint64_t n) {
+  return SampleId(retained_.Shown(name.value(), [&](uint64_t n) {
     return first + order.SampleAt(n - first);
   }));
 }
@@ -39,13 +40,13 @@ SampleId Binding::NameOfSample(SampleId sample) const {
   if (names_ != nullptr) return names_->NameOf(sample).value_or(sample);
   if (identity_) {
     return SampleId(
-        carried_.NameOf(sample.value(), [](uint64_t s) { return s; }));
+        retained_.NameOf(sample.value(), [](uint64_t s) { return s; }));
   }
   const Grouping& grouping = plan_->dataset().grouping();
   const GroupId group = grouping.group_of(sample);
   const uint64_t first = grouping.group(group).first_sample;
   const Order& order = plan_->group_order(group);
-  return SampleId(carried_.NameOf(sample.value(), [&](uint64_t s) {
+  return SampleId(retained_.NameOf(sample.value(), [&](uint64_t s) {
     return first + order.PositionOf(s - first);
   }));
 }
@@ -64,7 +65,7 @@ absl::optional<SampleId> Binding::NameAt(SampleId sample,
 bool Binding::repeats() const { return names_ != nullptr && names_->repeats(); }
 
 EntryId Binding::Shown(EntryId name) const {
-  if (identity_ && carried_.empty()) return name;
+  if (identity_ && retained_.empty()) return name;
   const Grouping& grouping = plan_->dataset().grouping();
   const absl::optional<Grouping::Place> place = grouping.place(name);
   if (!place) return name;
@@ -74,7 +75,7 @@ EntryId Binding::Shown(EntryId name) const {
 }
 
 EntryId Binding::NameOf(EntryId file) const {
-  if (identity_ && carried_.empty()) return file;
+  if (identity_ && retained_.empty()) return file;
   const Grouping& grouping = plan_->dataset().grouping();
   const absl::optional<Grouping::Place> place = grouping.place(file);
   if (!place) return file;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binding is the bijection of one epoch: which sample each name shows. Names
-// that a client had opened before the boundary was certain are carried: they
+// that a client had opened before the boundary was certain are retained: they
 // keep their sample, and the others are permuted around them.
 //
 // Under a reactive policy a name shows what it was bound to when it was asked
@@ -13,8 +13,8 @@
 #include "absl/types/optional.h"
 #include "core/base/types.h"
 #include "core/binding/bound_names.h"
-#include "core/policy/carried.h"
 #include "core/policy/plan.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -24,13 +24,13 @@ class Binding {
  public:
   // `identity`: every name shows its own sample, whatever the plan says. This
   // is so if the dataset does not move, if substitution is suspended, or if the
-  // policy waits for the next boundary. Exceptions are the carried names and
-  // those whose sample a carried name shows.
-  Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
+  // policy waits for the next boundary. Exceptions are the retained names and
+  // those whose sample a retained name shows.
+  Binding(std::shared_ptr<const Plan> plan, RetainedBindings retained,
           bool identity);
   // For a reactive policy. What names show is what `names` binds in its current
-  // epoch, and what is carried.
-  Binding(std::shared_ptr<const Plan> plan, CarriedNames carried,
+  // epoch, and what is retained.
+  Binding(std::shared_ptr<const Plan> plan, RetainedBindings retained,
           std::shared_ptr<BoundNames> names);
 
   // Returns whether an epoch may show a sample under several names, or under
@@ -55,12 +55,12 @@ class Binding {
   const std::shared_ptr<BoundNames>& bound_names() const { return names_; }
   const Plan& plan() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
-  const CarriedNames& carried() const { return carried_; }
+  const RetainedBindings& retained() const { return retained_; }
   Epoch epoch() const { return plan_->epoch(); }
 
  private:
   const std::shared_ptr<const Plan> plan_;
-  const CarriedNames carried_;
+  const RetainedBindings retained_;
   const bool identity_;
   const std::shared_ptr<BoundNames> names_;
 };

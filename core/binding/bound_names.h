@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BoundNames is how a Binding sees names that are bound to samples on demand.
-// The supply of a reactive view implements it.
+// The producer of a reactive view implements it.
 #ifndef SHUFFLEFS_CORE_BINDING_BOUND_NAMES_H_
 #define SHUFFLEFS_CORE_BINDING_BOUND_NAMES_H_
 

@@ -32,12 +32,13 @@ absl::StatusOr<Catalogue> LoadSaved(const CatalogueRequest& request) {
   absl::StatusOr<Catalogue> loaded = LoadCatalogue(request.saved);
   if (!loaded.ok()) return Annotate(loaded.status(), "saved catalogue");
   Catalogue saved = *std::move(loaded);
-  DriftOptions options;
+  StalenessOptions options;
   options.serves_others = request.config->allow_other;
-  const absl::optional<std::string> drift =
-      FindDrift(*request.source, saved, options);
-  if (drift) {
-    return absl::FailedPreconditionError(absl::StrCat(*drift, "; rescanning"));
+  const absl::optional<std::string> staleness =
+      FindStaleness(*request.source, saved, options);
+  if (staleness) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(*staleness, "; rescanning"));
   }
   return saved;
 }

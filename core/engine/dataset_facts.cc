@@ -7,7 +7,7 @@
 #include "core/catalogue/file_totals.h"
 #include "core/config/value_text.h"
 #include "core/pool/read_ahead.h"
-#include "core/pool/supply.h"
+#include "core/pool/sample_producer.h"
 
 namespace shufflefs {
 namespace {
@@ -61,7 +61,7 @@ std::string HeldBack(const FactsInput& input) {
   if (HasSeveralNodes(*input.config)) {
     return absl::StrCat("nodes = ", FormatNodes(input.config->nodes));
   }
-  return TooLittleMemory(input, Supply::kLeastMemory);
+  return TooLittleMemory(input, SampleProducer::kLeastMemory);
 }
 
 }  // namespace

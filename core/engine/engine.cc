@@ -111,14 +111,15 @@ Engine::Engine(Parts parts, std::unique_ptr<Ledger> ledger)
           parts_.state != nullptr ? parts_.state->devices() : FilePlace())),
       places_(parts_.source,
               parts_.state != nullptr ? parts_.state->places() : FilePlace()),
-      learnt_(parts_.state != nullptr
-                  ? std::make_unique<LearntFactors>(parts_.state->learnt())
-                  : nullptr),
+      saved_factors_(
+          parts_.state != nullptr
+              ? std::make_unique<SavedFactors>(parts_.state->saved_factors())
+              : nullptr),
       pool_(BufferPool::Make({.bytes = PoolBytes(Memory(parts_.config))})),
       bypass_(std::make_shared<BypassReads>(
           BypassReads::BytesOf(Memory(parts_.config)), &metrics_.stall())),
       tiers_(TierParts()),
-      supplies_(SupplyParts()),
+      producers_(ProducerParts()),
       records_(RecordParts()) {}
 
 Engine::~Engine() { Stop(); }
@@ -134,7 +135,7 @@ TierMaker::Parts Engine::TierParts() {
   parts.policies = parts_.policies.table;
   parts.config = &parts_.config;
   parts.given = &GivenOf(parts_);
-  parts.learnt = learnt_.get();
+  parts.saved_factors = saved_factors_.get();
   parts.reach = parts_.reach;
   parts.foreground_reads = [this]() -> uint64_t {
     const ServedDataset* now = served();
@@ -143,8 +144,8 @@ TierMaker::Parts Engine::TierParts() {
   return parts;
 }
 
-SupplyFactory::Parts Engine::SupplyParts() {
-  SupplyFactory::Parts parts;
+ProducerFactory::Parts Engine::ProducerParts() {
+  ProducerFactory::Parts parts;
   parts.config = &parts_.config;
   parts.source = &parts_.source;
   parts.make_reader = [this](const FileReaderOptions& options) {
@@ -166,7 +167,7 @@ RecordsFactory::Parts Engine::RecordParts() {
   parts.config = &parts_.config;
   parts.source = &parts_.source;
   parts.devices = devices_.get();
-  parts.supplies = &supplies_;
+  parts.producers = &producers_;
   parts.tiers = &tiers_;
   parts.memory = ViewMemory();
   if (parts_.state != nullptr) parts.state = parts_.state->dir();
@@ -188,9 +189,9 @@ SetupTools Engine::Tools() {
   tools.addresses = [this](const Dataset& dataset) {
     return places_.Find(dataset);
   };
-  tools.supply = supplies_.maker();
-  tools.ahead = supplies_.ahead_maker();
-  tools.prefetcher = supplies_.prefetcher_maker();
+  tools.samples = producers_.maker();
+  tools.ahead = producers_.ahead_maker();
+  tools.prefetcher = producers_.prefetcher_maker();
   tools.containers = records_.finder();
   tools.records = records_.maker();
   tools.waits = parts_.hooks.waits;
@@ -199,7 +200,7 @@ SetupTools Engine::Tools() {
   }
   if (peers_owner_ != nullptr) {
     tools.ask = absl::bind_front(&Engine::AskPeers, this);
-    tools.foresight = supplies_.foresight_maker(peers_owner_->NamesAhead());
+    tools.predictor = producers_.predictor_maker(peers_owner_->NamesAhead());
     tools.names_begin = [this](const std::string& path, uint64_t binding) {
       peers_owner_->BeginEpoch(path, binding);
     };
@@ -292,10 +293,10 @@ absl::StatusOr<std::unique_ptr<const ServedDataset>> Engine::MakeServed(
       view.group = job_epochs_->Add(setup->config.path);
     }
     view.ledger = ledger_.get();
-    view.rebound = parts_.hooks.rebound;
+    view.on_rebind = parts_.hooks.on_rebind;
     view.waits = parts_.hooks.waits;
-    view.settled = parts_.hooks.settled;
-    view.doubted = parts_.hooks.doubted;
+    view.on_committed = parts_.hooks.on_committed;
+    view.on_doubted = parts_.hooks.on_doubted;
     view.hears_opens = opens.by != OpensSeen::By::kNothing;
     view.sees_opens = view.hears_opens && opens.counts;
     view.reports = options.reports;
@@ -340,7 +341,7 @@ absl::Status Engine::JoinPeers(std::shared_ptr<const Catalogue> catalogue) {
   if (parts_.make_transport == nullptr) {
     return absl::FailedPreconditionError("peers: this program has none");
   }
-  const uint64_t bytes = supplies_.GivePeers(
+  const uint64_t bytes = producers_.GivePeers(
       parts_.config, parts_.policies.table, pool_->capacity(), [&] {
         return MayHaveContainers(parts_.config, parts_.source, catalogue);
       });
@@ -406,7 +407,8 @@ void Engine::TakeSamples(Peers::Parts::Samples& samples) {
                         uint64_t most) -> absl::optional<PeerBytes> {
     const View* const view = ViewAt(path);
     if (view == nullptr) return absl::nullopt;
-    absl::optional<Supply::HeldBytes> held = view->TakeForOthers(sample, most);
+    absl::optional<SampleProducer::HeldBytes> held =
+        view->TakeForOthers(sample, most);
     if (!held) return absl::nullopt;
     return PeerBytes{std::move(held->pieces), std::move(held->owner)};
   };
@@ -424,9 +426,10 @@ bool Engine::ReadHeld(EntryId file, uint64_t offset, uint64_t length,
     const absl::optional<SharedNames::Holder> holder = view->HolderOf(file);
     if (!holder) continue;
     const std::shared_ptr<const ViewSetup> setup = view->setup();
-    if (!holder->self || setup->supply == nullptr) return false;
-    setup->supply->ReadForOthers(
-        file, offset, length, [done](absl::StatusOr<Supply::HeldBytes> read) {
+    if (!holder->self || setup->samples == nullptr) return false;
+    setup->samples->ReadForOthers(
+        file, offset, length,
+        [done](absl::StatusOr<SampleProducer::HeldBytes> read) {
           if (!read.ok()) return done(read.status());
           done(PeerBytes{std::move(read->pieces), std::move(read->owner)});
         });
@@ -493,7 +496,7 @@ void Engine::Stop() {
   bypass_->Stop();  // before any reader: a read that ends begins another one
   tiers_.Stop();    // before its readers of the source are destroyed
   records_.Stop();
-  supplies_.Stop();
+  producers_.Stop();
   if (const ServedDataset* now = served()) now->plain().Stop();
 }
 

@@ -25,14 +25,14 @@
 #include "core/base/files/reach.h"
 #include "core/base/metrics.h"
 #include "core/config/config.h"
+#include "core/engine/device_address_finder.h"
 #include "core/engine/device_finder.h"
-#include "core/engine/place_finder.h"
 #include "core/engine/policy_set.h"
+#include "core/engine/producer_factory.h"
 #include "core/engine/records_maker.h"
 #include "core/engine/saved_factors.h"
 #include "core/engine/served_dataset.h"
 #include "core/engine/state_dir.h"
-#include "core/engine/supply_maker.h"
 #include "core/engine/tier_maker.h"
 #include "core/job_epochs/job_epochs.h"
 #include "core/ledger/ledger.h"
@@ -59,9 +59,9 @@ class Engine {
   // Called when names are rebound, as in View::Parts. Whoever shows the names
   // may set them; the defaults do nothing.
   struct Hooks {
-    std::function<void(bool were_fixed)> rebound = [](bool) {};
-    std::function<void()> settled;
-    std::function<void()> doubted;
+    std::function<void(bool were_fixed)> on_rebind = [](bool) {};
+    std::function<void()> on_committed;
+    std::function<void()> on_doubted;
     // A thread that serves a request is about to wait for other nodes, or until
     // names are rebound. May be empty.
     std::function<void()> waits;
@@ -140,7 +140,7 @@ class Engine {
   // Returns whether a view resumes an epoch of the ledger.
   bool goes_on() const;
   // Saves what policies have learnt. Blocks for the disk.
-  void KeepLearnt() { tiers_.KeepLearnt(); }
+  void SaveFactors() { tiers_.SaveFactors(); }
 
   const MountConfig& config() const { return parts_.config; }
   const SourceDir& source() const { return parts_.source; }
@@ -173,7 +173,7 @@ class Engine {
   void JoinEpochs(const std::vector<std::unique_ptr<View>>& views);
   std::unique_ptr<FileReader> MakeReader(const FileReaderOptions& options);
   TierMaker::Parts TierParts();
-  SupplyFactory::Parts SupplyParts();
+  ProducerFactory::Parts ProducerParts();
   RecordsFactory::Parts RecordParts();
   SetupTools Tools();
   // As far as it depends on the source and the job.
@@ -196,15 +196,15 @@ class Engine {
   JobTracker job_tracker_;
   JobNodes nodes_;
   const std::shared_ptr<DeviceFinder> devices_;
-  PlaceFinder places_;
-  const std::unique_ptr<LearntFactors> learnt_;  // null without state
+  DeviceAddressFinder places_;
+  const std::unique_ptr<SavedFactors> saved_factors_;  // null without state
   const std::shared_ptr<BufferPool> pool_;
   const std::shared_ptr<BypassReads> bypass_;
   std::unique_ptr<JobEpochs> job_epochs_;  // null without `peers`
   std::unique_ptr<Peers> peers_owner_;     // set by Load, before any reader
   std::atomic<const Peers*> peers_{nullptr};
   TierMaker tiers_;
-  SupplyFactory supplies_;
+  ProducerFactory producers_;
   RecordsFactory records_;
 
   // A saved catalogue whose rights were not checked yet. Only the thread that

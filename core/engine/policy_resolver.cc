@@ -9,8 +9,8 @@
 #include "core/base/status.h"
 #include "core/catalogue/file_totals.h"
 #include "core/engine/dataset_facts.h"
+#include "core/engine/producer_factory.h"
 #include "core/engine/records_maker.h"
-#include "core/engine/supply_maker.h"
 #include "core/engine/tier_maker.h"
 #include "core/pool/memory/arena.h"
 

@@ -14,11 +14,11 @@
 #include "core/config/value_text.h"
 #include "core/engine/state_dir.h"
 #include "core/pool/file_source.h"
-#include "core/pool/held_files.h"
 #include "core/pool/memory/arena.h"
+#include "core/pool/prefetched_files.h"
 #include "core/records/containers/container_set.h"
 #include "core/records/content/cached_source.h"
-#include "core/records/content/record_pool.h"
+#include "core/records/content/record_producer.h"
 
 namespace shufflefs {
 namespace {
@@ -28,7 +28,7 @@ namespace {
 constexpr uint64_t kPlainPart = 4;
 // The records keep this, with the copies of a policy that stages.
 constexpr uint64_t kLeastOfRecords =
-    RecordPool::kLeastMemory + (uint64_t{6} << 20);
+    RecordProducer::kLeastMemory + (uint64_t{6} << 20);
 
 std::string Summary(const ContainerReport& report) {
   std::string text = absl::StrCat(
@@ -63,7 +63,7 @@ uint64_t WindowBytes(const RecordBlocks& blocks, uint64_t largest) {
 
 // Warns if a window of blocks is too large to be held, and says what to do.
 void WarnOfWindow(const Policy& policy, const ContainerSet& containers,
-                  const RecordPool& pool) {
+                  const RecordProducer& pool) {
   const RecordBlocks blocks = policy.record_blocks();
   const uint64_t most = pool.largest_part();
   const uint64_t largest = containers.largest_bytes();
@@ -115,7 +115,7 @@ PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools) {
 
 uint64_t MemoryOfPlainFiles(uint64_t guarantee, uint64_t plain_bytes) {
   const uint64_t bytes = std::max(std::min(plain_bytes, guarantee / kPlainPart),
-                                  HeldFiles::kLeastMemory) /
+                                  PrefetchedFiles::kLeastMemory) /
                          Arena::kPage * Arena::kPage;
   return guarantee < bytes + kLeastOfRecords ? 0 : bytes;
 }
@@ -172,13 +172,13 @@ RecordsMaker RecordsFactory::maker() {
 absl::Status RecordsFactory::TakeSource(const ViewConfig& config,
                                         const Dataset& dataset,
                                         const Policy& policy,
-                                        RecordPool::Parts& pool,
+                                        RecordProducer::Parts& pool,
                                         ViewRecords& records) {
   const std::shared_ptr<const Catalogue> catalogue = dataset.shared_catalogue();
   const DeviceProbe probe =
       parts_.devices->Find(dataset.catalogue(), dataset.root());
   pool.how = absl::StrCat("records of containers, on ", probe.line);
-  FileReader* const reader = parts_.supplies->SourceReader(probe);
+  FileReader* const reader = parts_.producers->SourceReader(probe);
   std::unique_ptr<SampleSource> source;
   if (!policy.stages()) {
     source = std::make_unique<FileSource>(catalogue, reader,
@@ -250,11 +250,12 @@ absl::optional<PoolMemory> RecordsFactory::MemoryOfRecords(
     memory.guarantee -=
         MemoryOfPlainFiles(memory.guarantee, wanted.plain_bytes);
   }
-  if (pools == 1 || memory.guarantee >= RecordPool::kLeastMemory) return memory;
+  if (pools == 1 || memory.guarantee >= RecordProducer::kLeastMemory)
+    return memory;
   Log(LogLevel::kWarning,
       absl::StrCat("containers are shown as they are: to shuffle them, too, "
                    "memory must be at least ",
-                   FormatBytes(MemoryFor(pools * RecordPool::kLeastMemory,
+                   FormatBytes(MemoryFor(pools * RecordProducer::kLeastMemory,
                                          parts_.config->views.size()))));
   return absl::nullopt;
 }
@@ -266,15 +267,15 @@ absl::StatusOr<ViewRecords> RecordsFactory::Make(const ViewConfig& config,
   ViewRecords records;
   absl::optional<PoolMemory> memory = MemoryOfRecords(config, wanted);
   if (!memory) return records;
-  RecordPool::Parts pool;
+  RecordProducer::Parts pool;
   pool.memory = *std::move(memory);
   records.containers = wanted.containers;
   pool.stall = parts_.stall;
   pool.worker = &worker_;
   RETURN_IF_ERROR(TakeSource(config, dataset, policy, pool, records));
-  ASSIGN_OR_RETURN(records.pool, RecordPool::Make(std::move(pool)));
+  ASSIGN_OR_RETURN(records.producer, RecordProducer::Make(std::move(pool)));
   if (ShufflesRecords(policy, config, dataset)) {
-    WarnOfWindow(policy, *records.containers, *records.pool);
+    WarnOfWindow(policy, *records.containers, *records.producer);
   }
   Index(records.containers);
   return records;

@@ -12,7 +12,7 @@
 #include "core/base/metrics.h"
 #include "core/config/config.h"
 #include "core/engine/device_finder.h"
-#include "core/engine/supply_maker.h"
+#include "core/engine/producer_factory.h"
 #include "core/engine/tier_maker.h"
 #include "core/records/containers/container_set.h"
 #include "core/records/containers/task_threads.h"
@@ -44,9 +44,9 @@ class RecordsFactory {
     const MountConfig* config = nullptr;  // these outlive the factory
     const SourceDir* source = nullptr;
     DeviceFinder* devices = nullptr;
-    SupplyFactory* supplies = nullptr;  // gives the reader of the source
-    TierMaker* tiers = nullptr;         // null: no policy that stages can run
-    PoolMemory memory;                  // per view; without a name
+    ProducerFactory* producers = nullptr;  // gives the reader of the source
+    TierMaker* tiers = nullptr;  // null: no policy that stages can run
+    PoolMemory memory;           // per view; without a name
     StallClock* stall = nullptr;
     absl::optional<OwnedDir> state;  // keeps the indexes
   };
@@ -66,7 +66,7 @@ class RecordsFactory {
   absl::StatusOr<ViewRecords> Make(const ViewConfig& config,
                                    const Dataset& dataset, const Policy& policy,
                                    const WantedRecords& wanted);
-  // The memory of the records. Empty if there is too little beside a supply.
+  // The memory of the records. Empty if there is too little beside a producer.
   absl::optional<PoolMemory> MemoryOfRecords(const ViewConfig& config,
                                              const WantedRecords& wanted) const;
   // Begins to find the records, unless that was begun before.
@@ -77,7 +77,7 @@ class RecordsFactory {
   // Fills in the source of the containers, and the tier of a policy that
   // stages. Takes the memory of copies from the pool's.
   absl::Status TakeSource(const ViewConfig& config, const Dataset& dataset,
-                          const Policy& policy, RecordPool::Parts& pool,
+                          const Policy& policy, RecordProducer::Parts& pool,
                           ViewRecords& records);
 
   // Constant after construction.

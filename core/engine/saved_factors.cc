@@ -28,7 +28,7 @@ bool Unescape(const Json& value, std::string& bytes) {
 }
 
 bool TakeFactors(const Json& values, std::vector<uint32_t>& factors) {
-  if (!values.is_array() || values.size() > LearntFactors::kMostFactors) {
+  if (!values.is_array() || values.size() > SavedFactors::kMostFactors) {
     return false;
   }
   for (const Json& value : values) {
@@ -43,7 +43,7 @@ bool TakeFactors(const Json& values, std::vector<uint32_t>& factors) {
 
 }  // namespace
 
-LearntFactors::LearntFactors(FilePlace place) : place_(std::move(place)) {
+SavedFactors::SavedFactors(FilePlace place) : place_(std::move(place)) {
   const absl::StatusOr<std::string> text = ReadWholeFile(place_, kMostBytes);
   if (absl::IsNotFound(text.status())) return;
   absl::Status read = text.status();  // names the path
@@ -59,7 +59,7 @@ LearntFactors::LearntFactors(FilePlace place) : place_(std::move(place)) {
       absl::StrCat("learnt repeating factors are dropped: ", read.message()));
 }
 
-absl::StatusOr<std::vector<LearntFactors::Entry>> LearntFactors::Parse(
+absl::StatusOr<std::vector<SavedFactors::Entry>> SavedFactors::Parse(
     absl::string_view text) {
   const Json file = Json::parse(text.begin(), text.end(), nullptr,
                                 /*allow_exceptions=*/false);
@@ -86,7 +86,7 @@ absl::StatusOr<std::vector<LearntFactors::Entry>> LearntFactors::Parse(
   return entries;
 }
 
-std::string LearntFactors::Render(const std::vector<Entry>& entries) {
+std::string SavedFactors::Render(const std::vector<Entry>& entries) {
   Json list = Json::array();
   for (const Entry& entry : entries) {
     list.push_back({{"dataset", entry.key.dataset},
@@ -97,7 +97,7 @@ std::string LearntFactors::Render(const std::vector<Entry>& entries) {
   return Json{{"format", kFormat}, {"learnt", list}}.dump() + "\n";
 }
 
-std::vector<uint32_t> LearntFactors::Load(const Key& key) const {
+std::vector<uint32_t> SavedFactors::Load(const Key& key) const {
   const MutexLock lock(mu_);
   for (const Entry& entry : entries_) {
     if (entry.key == key) return entry.factors;
@@ -105,8 +105,8 @@ std::vector<uint32_t> LearntFactors::Load(const Key& key) const {
   return {};
 }
 
-absl::Status LearntFactors::Store(const Key& key,
-                                  std::vector<uint32_t> factors) {
+absl::Status SavedFactors::Store(const Key& key,
+                                 std::vector<uint32_t> factors) {
   if (factors.size() > kMostFactors) factors.resize(kMostFactors);
   const MutexLock lock(mu_);
   const auto old = std::find_if(entries_.begin(), entries_.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LearntFactors keeps the repeating factors that met has learnt
+// SavedFactors keeps the repeating factors that met has learnt
 // (policies/met/repeat_control.h). The next run of the same model over the same
 // dataset begins with them. They are in one small JSON file of the state
 // directory, which is replaced as a whole.
@@ -20,7 +20,7 @@
 namespace shufflefs {
 
 // Thread-safe. Store blocks for the disk.
-class LearntFactors {
+class SavedFactors {
  public:
   static constexpr size_t kMostKeys = 64;       // the last that were stored
   static constexpr size_t kMostFactors = 4096;  // per key, the first ones
@@ -34,7 +34,7 @@ class LearntFactors {
 
   // Reads the file. If it is damaged, foreign or unreadable, logs a warning and
   // counts it as empty.
-  explicit LearntFactors(FilePlace place);
+  explicit SavedFactors(FilePlace place);
 
   // Returns the factors by mini-epoch, in order; 0 means unknown. Empty for a
   // key that was never stored.

@@ -34,7 +34,7 @@ inline constexpr char kDevicesFile[] = "devices";
 inline constexpr char kRecordIndexes[] = "records";  // a directory
 inline constexpr char kLedgerFile[] = "ledger";
 inline constexpr char kControlFile[] = "control.toml";
-inline constexpr char kLearntFile[] = "learnt";
+inline constexpr char kSavedFactorsFile[] = "learnt";
 inline constexpr char kPassedThroughFile[] = "passed-through";
 inline constexpr char kLockFile[] = "lock";
 
@@ -83,7 +83,7 @@ class StateDir {
   // mount ever has. If it cannot be saved, DaemonIsDying is false for it.
   void SetMount(absl::string_view mount) const;
   // Repeating factors; see saved_factors.h.
-  FilePlace learnt() const { return FilePlace(dir_, kLearntFile); }
+  FilePlace saved_factors() const { return FilePlace(dir_, kSavedFactorsFile); }
 
  private:
   StateDir(OwnedDir dir, UniqueFd lock)

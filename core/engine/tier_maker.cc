@@ -17,7 +17,7 @@
 #include "core/base/status.h"
 #include "core/config/value_text.h"
 #include "core/policy/mini_epoch_count.h"
-#include "core/records/content/record_pool.h"
+#include "core/records/content/record_producer.h"
 #include "core/staging/tier/tier_dir.h"
 
 namespace shufflefs {
@@ -253,16 +253,16 @@ void TierMaker::CloseIdle(const std::string& path) {
   closed_.SignalAll();
 }
 
-absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
+absl::Status TierMaker::Fill(const Wants& wants, SampleProducer::Parts& parts,
                              BinderInput& input) {
   const ViewConfig& config = *wants.config;
   const Dataset& dataset = *wants.dataset;
   const StagingFacet& staging = *wants.policy->staging();
-  ASSIGN_OR_RETURN(
-      const uint64_t copies,
-      TakeCopyMemory(*parts_.config, *wants.policy,
-                     {.least = Supply::kLeastMemory, .part = kCopyMemoryPart},
-                     parts.memory.guarantee));
+  ASSIGN_OR_RETURN(const uint64_t copies,
+                   TakeCopyMemory(*parts_.config, *wants.policy,
+                                  {.least = SampleProducer::kLeastMemory,
+                                   .part = kCopyMemoryPart},
+                                  parts.memory.guarantee));
   input.memory_bytes = parts.memory.guarantee;
   ASSIGN_OR_RETURN(input.tier_bytes, Capacity(config));
   // First, so that what is refused opens no tier.
@@ -271,7 +271,7 @@ absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
                    TierOf(wants, {input.tier_bytes, copies}));
   TellNotes(staging, /*of_records=*/false);
   input.staged = Staged(*tier, dataset.grouping());
-  input.learnt = Learnt(wants);
+  input.saved_factors = SavedFactorsOf(wants);
   parts.source = tier->Source();
   parts.sets.tier = [tier] { return tier->status(); };
   parts.sets.requests_changed = [tier] { tier->Changed(); };
@@ -280,21 +280,22 @@ absl::Status TierMaker::Fill(const Wants& wants, Supply::Parts& parts,
   return absl::OkStatus();
 }
 
-LearntFactors::Key TierMaker::LearntKey(const Wants& wants) const {
+SavedFactors::Key TierMaker::FactorsKey(const Wants& wants) const {
   return {wants.dataset->catalogue().fingerprint(), wants.config->path,
           wants.policy->staging()->learns_as()};
 }
 
-std::vector<uint32_t> TierMaker::Learnt(const Wants& wants) const {
-  return parts_.learnt == nullptr ? std::vector<uint32_t>()
-                                  : parts_.learnt->Load(LearntKey(wants));
+std::vector<uint32_t> TierMaker::SavedFactorsOf(const Wants& wants) const {
+  return parts_.saved_factors == nullptr
+             ? std::vector<uint32_t>()
+             : parts_.saved_factors->Load(FactorsKey(wants));
 }
 
 absl::StatusOr<std::shared_ptr<Tier>> TierMaker::OfRecords(
     const Wants& wants, uint64_t& memory_bytes) {
   ASSIGN_OR_RETURN(const uint64_t copies,
                    TakeCopyMemory(*parts_.config, *wants.policy,
-                                  {.least = RecordPool::kLeastMemory,
+                                  {.least = RecordProducer::kLeastMemory,
                                    .part = kRecordCopyPart},
                                   memory_bytes));
   TellNotes(*wants.policy->staging(), /*of_records=*/true);
@@ -311,18 +312,19 @@ bool TierMaker::HoldsAll(uint64_t capacity, uint64_t bytes) {
 }
 
 void TierMaker::Follow(const Wants& wants,
-                       const std::shared_ptr<Supply>& supply) {
+                       const std::shared_ptr<SampleProducer>& producer) {
   MutexLock lock(mu_);
   ViewTier& view = tiers_[wants.config->path];
   std::erase_if(view.learners,
-                [](const Learner& each) { return each.supply.expired(); });
-  view.learners.push_back({supply, LearntKey(wants), supply->sets().learnt()});
-  // It expires with the supply.
-  view.tier->Follow(std::shared_ptr<StagingPlan>(supply, &supply->sets()));
+                [](const Learner& each) { return each.producer.expired(); });
+  view.learners.push_back(
+      {producer, FactorsKey(wants), producer->sets().learnt()});
+  // It expires with the producer.
+  view.tier->Follow(std::shared_ptr<StagingPlan>(producer, &producer->sets()));
 }
 
-void TierMaker::KeepLearnt() {
-  if (parts_.learnt == nullptr) return;
+void TierMaker::SaveFactors() {
+  if (parts_.saved_factors == nullptr) return;
   MutexLock lock(mu_);
   for (auto& [path, view] : tiers_) {
     for (Learner& learner : view.learners) Keep(learner);
@@ -330,13 +332,13 @@ void TierMaker::KeepLearnt() {
 }
 
 void TierMaker::Keep(Learner& learner) {
-  const std::shared_ptr<Supply> supply = learner.supply.lock();
-  if (supply == nullptr) return;
-  std::vector<uint32_t> learnt = supply->sets().learnt();
+  const std::shared_ptr<SampleProducer> producer = learner.producer.lock();
+  if (producer == nullptr) return;
+  std::vector<uint32_t> learnt = producer->sets().learnt();
   if (learnt == learner.saved) return;
   learner.saved = learnt;
   const absl::Status stored =
-      parts_.learnt->Store(learner.key, std::move(learnt));
+      parts_.saved_factors->Store(learner.key, std::move(learnt));
   if (!stored.ok()) {
     Log(LogLevel::kWarning,
         absl::StrCat("what was learnt is not kept: ", stored.message()));

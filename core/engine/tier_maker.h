@@ -24,22 +24,23 @@
 #include "core/io/file_reader.h"
 #include "core/policy/policy_entry.h"
 #include "core/pool/memory/buffer_pool.h"
-#include "core/pool/supply.h"
+#include "core/pool/sample_producer.h"
 #include "core/staging/stager/tier.h"
 
 namespace shufflefs {
 
-// Thread-safe. A tier is made when the first supply of its view needs it. Each
-// later supply of the view takes it over. A thread closes it when nothing uses
-// it any more, so that others may have its directory and its memory.
+// Thread-safe. A tier is made when the first producer of its view needs it.
+// Each later producer of the view takes it over. A thread closes it when
+// nothing uses it any more, so that others may have its directory and its
+// memory.
 class TierMaker {
  public:
   struct Parts {
     const MountConfig* config = nullptr;  // outlives this
     // As in TierShare.
     const std::vector<ViewConfig>* given = nullptr;
-    LearntFactors* learnt = nullptr;   // outlives this; may be null
-    std::shared_ptr<BufferPool> pool;  // gives memory for copies
+    SavedFactors* saved_factors = nullptr;  // outlives this; may be null
+    std::shared_ptr<BufferPool> pool;       // gives memory for copies
     PolicyTable policies;
     // As in Tier::Options.
     std::function<uint64_t()> foreground_reads;
@@ -83,14 +84,16 @@ class TierMaker {
   explicit TierMaker(Parts parts) : parts_(std::move(parts)) {}
   ~TierMaker() { Stop(); }
 
-  // Fills in what a supply and its binder need of the tier. This is the source,
-  // which reads through `source`, the tier's bytes, what is there and what was
-  // learnt. Takes the memory of copies from the supply's. Blocks. Errors:
-  // InvalidArgument naming the key; FailedPrecondition if the tier is in use.
-  absl::Status Fill(const Wants& wants, Supply::Parts& parts,
+  // Fills in what a producer and its binder need of the tier. This is the
+  // source, which reads through `source`, the tier's bytes, what is there and
+  // what was learnt. Takes the memory of copies from the producer's. Blocks.
+  // Errors: InvalidArgument naming the key; FailedPrecondition if the tier is
+  // in use.
+  absl::Status Fill(const Wants& wants, SampleProducer::Parts& parts,
                     BinderInput& input);
-  // From now on `supply`, made of these parts, says what is copied.
-  void Follow(const Wants& wants, const std::shared_ptr<Supply>& supply);
+  // From now on `producer`, made of these parts, says what is copied.
+  void Follow(const Wants& wants,
+              const std::shared_ptr<SampleProducer>& producer);
   // Returns the tier of a view whose policy shows mini-epochs of records. Works
   // as Fill. Takes its memory from `memory_bytes`. The tier is open as long as
   // the result or a copy of it exists, at most as long as this object.
@@ -103,16 +106,16 @@ class TierMaker {
   static uint64_t BytesOfRecords(uint64_t capacity);
   // Returns whether a tier of `capacity` bytes holds `bytes` bytes of files.
   static bool HoldsAll(uint64_t capacity, uint64_t bytes);
-  // Saves what the supplies have learnt. Blocks for the disk.
-  void KeepLearnt();
+  // Saves what the producers have learnt. Blocks for the disk.
+  void SaveFactors();
   // Stops copying. The contents of the tiers stay for the next mount.
   void Stop();
 
  private:
-  // A supply, and what is saved of what it learnt.
+  // A producer, and what is saved of what it learnt.
   struct Learner {
-    std::weak_ptr<Supply> supply;
-    LearntFactors::Key key;
+    std::weak_ptr<SampleProducer> producer;
+    SavedFactors::Key key;
     std::vector<uint32_t> saved;
   };
   struct ViewTier {
@@ -120,7 +123,7 @@ class TierMaker {
     std::unique_ptr<Tier> tier;
     std::weak_ptr<Tier> users;  // expires with the last of them
     bool closing = false;       // by closer_; then `tier` is null
-    // A supply that was prepared may go without ever being used, so there may
+    // A producer that was prepared may go without ever being used, so there may
     // be several.
     std::vector<Learner> learners;
   };
@@ -141,8 +144,8 @@ class TierMaker {
   // Saves what it has learnt since.
   void Keep(Learner& learner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Where factors are saved, and what was saved there.
-  LearntFactors::Key LearntKey(const Wants& wants) const;
-  std::vector<uint32_t> Learnt(const Wants& wants) const;
+  SavedFactors::Key FactorsKey(const Wants& wants) const;
+  std::vector<uint32_t> SavedFactorsOf(const Wants& wants) const;
   // Returns the capacity of the view's open tier, or of one to be opened.
   absl::StatusOr<uint64_t> Capacity(const ViewConfig& config);
   absl::StatusOr<uint64_t> CapacityOfNew(const ViewConfig& config) const;

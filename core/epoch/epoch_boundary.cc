@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of EpochDetector that ends an epoch. It decides what is carried and
+// The part of EpochDetector that ends an epoch. It decides what is retained and
 // whether to hold, learns from the pass, and begins the next epoch.
 #include <algorithm>
 #include <cmath>
@@ -57,14 +57,14 @@ EpochOutcome EpochDetector::TakeOver(const Open& open, Alive alive) {
   owner_unknown_ = owner_unknown_ && !open.older;
   outcome.verdict = hold ? Verdict::kHold : Verdict::kRebind;
   if (hold) outcome.reason = HoldReason::kForeignJob;
-  if (!hold) outcome.carried.push_back(open.name);
+  if (!hold) outcome.retained.push_back(open.name);
   outcome.begins_pass = !hold;
   lengths_.Forget();
   now_.pending = 0;
   pending_.ClearAll();
   ++owner_opens_;
   const uint64_t position = log_.Push(open.name, /*repeat=*/false);
-  outcome.carried_from = position;
+  outcome.retained_from = position;
   ring_.Push(open.name, open.reader, open.time);
   BeginEpoch('t', position);
   return outcome;
@@ -95,14 +95,14 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
   outcome.open = open_class;
   outcome.rule = rule;
   outcome.ended_seen = opened_count();
-  outcome.carried_from = boundary.carry_from;
+  outcome.retained_from = boundary.retained_from;
   outcome.reason = WhyHold(rule, boundary, alive);
-  std::vector<uint64_t> carried = NamesFrom(boundary.carry_from);
-  Learn(rule, boundary, outcome.reason, carried.size());
+  std::vector<uint64_t> retained = NamesFrom(boundary.retained_from);
+  Learn(rule, boundary, outcome.reason, retained.size());
   if (outcome.reason == HoldReason::kNone) {
     start_unknown_ = owner_unknown_ = false;
     outcome.verdict = Verdict::kRebind;
-    outcome.carried = std::move(carried);
+    outcome.retained = std::move(retained);
     outcome.begins_pass = open_class == OpenClass::kReopen;
   } else {
     // Of an epoch that was resumed it is not known which names are left.
@@ -128,18 +128,19 @@ EpochDetector::Boundary EpochDetector::FindBoundary(char rule) const {
   if (rule == 'a' && (!candidate || now_.start >= now_.fresh_end)) {
     boundary.clean = true;
     boundary.pass_from = now_.fresh_end;
-    boundary.carry_from = now_.fresh_end - std::min(now_.fresh_end, Doubtful());
+    boundary.retained_from =
+        now_.fresh_end - std::min(now_.fresh_end, Doubtful());
   } else {
     // Fresh opens of the new pass may have come before its first re-open.
     const double covered =
         static_cast<double>(now_.covered) / static_cast<double>(options_.names);
     const uint64_t margin = static_cast<uint64_t>(std::ceil(8 / covered));
-    boundary.carry_from = now_.start - std::min(now_.start, margin);
+    boundary.retained_from = now_.start - std::min(now_.start, margin);
     boundary.pass_from = rule == 'a' ? now_.fresh_end : now_.start;
   }
   const uint64_t oldest = std::max(log_.oldest(), epoch_from_);
-  boundary.overflow = std::max(boundary.carry_from, epoch_from_) < oldest;
-  boundary.carry_from = std::max(boundary.carry_from, oldest);
+  boundary.overflow = std::max(boundary.retained_from, epoch_from_) < oldest;
+  boundary.retained_from = std::max(boundary.retained_from, oldest);
   boundary.pass_from = std::max(boundary.pass_from, oldest);
   return boundary;
 }
@@ -170,13 +171,13 @@ std::vector<uint64_t> EpochDetector::NamesFrom(uint64_t position) const {
 }
 
 void EpochDetector::Learn(char rule, const Boundary& boundary, HoldReason hold,
-                          uint64_t carried) {
+                          uint64_t retained) {
   if (is_resumed_) return;  // only a part of the pass was read here
-  if (boundary.clean) carried -= std::min(carried, Doubtful());
+  if (boundary.clean) retained -= std::min(retained, Doubtful());
   const uint64_t length = rule == 'a' ? options_.names : now_.covered;
   const bool regular = !boundary.overflow &&
                        now_.stray <= 8 + options_.names / 50 &&
-                       hold != HoldReason::kUntrusted && 2 * carried <= length;
+                       hold != HoldReason::kUntrusted && 2 * retained <= length;
   if (!regular) {
     lengths_.Forget();
     return;

@@ -3,7 +3,7 @@
 //
 // Late is safe, early is not. While the names keep their bijection, every pass
 // of every reader gets each sample once, whatever the detector believes. So the
-// detector may wait, may carry too many names over and may refuse to rebind. It
+// detector may wait, may retain too many names and may refuse to rebind. It
 // never rebinds in the middle of a pass that it can see.
 //
 // The first job that opens a name owns the epochs. Other jobs are foreign:
@@ -77,11 +77,11 @@ class EpochDetector {
   explicit EpochDetector(const Options& options);
 
   // Notes an OPEN. Until it returns kRebind, every name keeps its sample. From
-  // then on, names outside `carried` have new ones.
+  // then on, names outside `retained` have new ones.
   EpochOutcome OnOpen(const Open& open, Alive alive);
 
   // The user ended the epoch. Forgets what was learnt. The verdict is kRebind
-  // with nothing carried, or kNone if nothing was opened since the last
+  // with nothing retained, or kNone if nothing was opened since the last
   // boundary.
   EpochOutcome OnSignal();
 
@@ -168,8 +168,8 @@ class EpochDetector {
 
   // Where the new pass began, and how much of it the log still holds.
   struct Boundary {
-    uint64_t carry_from = 0;  // first open whose name is carried
-    uint64_t pass_from = 0;   // first open of the new pass
+    uint64_t retained_from = 0;  // first open whose name is retained
+    uint64_t pass_from = 0;      // first open of the new pass
     bool overflow = false;
     bool clean = false;  // rule a, and no re-open before completion
   };
@@ -202,7 +202,7 @@ class EpochDetector {
   HoldReason WhyHold(char rule, const Boundary& boundary, Alive alive) const;
   std::vector<uint64_t> NamesFrom(uint64_t position) const;
   void Learn(char rule, const Boundary& boundary, HoldReason hold,
-             uint64_t carried);
+             uint64_t retained);
   // Begins the next epoch. The pending names and the logged opens of the new
   // pass count as seen.
   void BeginEpoch(char rule, uint64_t pass_from);

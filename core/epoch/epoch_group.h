@@ -3,7 +3,7 @@
 // epochs of a view. A node of a job opens only a share of the names, so no
 // daemon alone can see that an epoch ends. The group sees the opens of all
 // nodes. It tells each daemon's view when the next epoch begins, and what is
-// carried into it. So all nodes show one bijection.
+// retained in it. So all nodes show one bijection.
 #ifndef SHUFFLEFS_CORE_EPOCH_EPOCH_GROUP_H_
 #define SHUFFLEFS_CORE_EPOCH_EPOCH_GROUP_H_
 
@@ -71,18 +71,18 @@ class GroupedView {
   };
   struct Next {
     uint64_t epoch = 0;
-    std::string reason{};             // the verdict or, if held, why
-    std::vector<uint64_t> carried{};  // names that keep their samples
+    std::string reason{};              // the verdict or, if held, why
+    std::vector<uint64_t> retained{};  // names that keep their samples
     // Names that were opened on this node in the epoch that begins.
     std::vector<uint64_t> opened{};
-    // The samples that the carried names keep, if no plan says that.
+    // The samples that the retained names keep, if no plan says that.
     std::vector<Pair> pairs{};
     // The nodes that share the epoch, ordered, and which of them this is.
     std::vector<std::string> members{};
     std::string self{};
   };
-  // What an epoch has carried.
-  struct Carried {
+  // What an epoch has retained.
+  struct Retained {
     std::vector<Pair> pairs;
     // If names are shared: by whom, and who this node is.
     std::vector<std::string> members{};
@@ -100,8 +100,8 @@ class GroupedView {
   // How the view's epochs are found. Changes when its keys do.
   virtual OpenTracker::Options GroupOptions() const = 0;
   virtual State GroupState() const = 0;
-  // What this epoch has carried.
-  virtual Carried CarriedNow() const = 0;
+  // What this epoch has retained.
+  virtual Retained RetainedNow() const = 0;
   // What this node knows of names that `member` owns, if names are shared.
   virtual std::vector<Pair> KnownOf(const std::string& member) const = 0;
   // The names that were opened in this epoch, with what they show.
@@ -111,8 +111,8 @@ class GroupedView {
   virtual std::vector<Pair> CloseEpoch() = 0;
   virtual void ReopenEpoch() = 0;
   virtual void BeginEpoch(const Next& next) = 0;
-  // Another node shows `state`, with `carried`.
-  virtual void AdoptEpoch(const State& state, const Carried& carried) = 0;
+  // Another node shows `state`, with `retained`.
+  virtual void AdoptEpoch(const State& state, const Retained& retained) = 0;
   // Names keep what they show, and the epoch is counted.
   virtual void HoldEpoch(const Next& next) = 0;
   // The epoch may end soon: every walk to a name has to be a lookup.

@@ -10,7 +10,7 @@ EpochLookups::EpochLookups(uint64_t samples)
 
 EpochLookups::EpochLookups(EpochLookups& before)
     : looked_up_(before.looked_up_.size()) {
-  TakeSentBack(before);
+  TakeRetried(before);
 }
 
 bool EpochLookups::Set(SampleId sample) {
@@ -23,11 +23,11 @@ bool EpochLookups::Set(SampleId sample) {
 EpochLookups::Told EpochLookups::Note(SampleId sample, uint32_t reader) {
   if (wanted()) Set(sample);
   // A thread that was sent back sees these flags: it got its answer before.
-  if (shows_walks_ || any_sent_back_) {
+  if (shows_walks_ || any_retried_) {
     MutexLock lock(mu_);
     if (closed_) return Told::kNothing;
     if (shows_walks_) sized_.NoteLookup(sample, reader);
-    sent_back_.NoteLookup(sample, reader);
+    retried_.NoteLookup(sample, reader);
     return shows_walks_ ? Told::kOnce : Told::kForLong;
   }
   return closed_ ? Told::kNothing : Told::kForLong;
@@ -49,15 +49,15 @@ bool EpochLookups::WasLookedUp(SampleId sample) const {
 
 void EpochLookups::SendBack(uint32_t reader) {
   MutexLock lock(mu_);
-  sent_back_.Add(reader);
-  any_sent_back_ = true;
+  retried_.Add(reader);
+  any_retried_ = true;
 }
 
 bool EpochLookups::TakeSecondTry(uint32_t reader) {
-  if (!any_sent_back_) return false;
+  if (!any_retried_) return false;
   MutexLock lock(mu_);
-  const bool second = sent_back_.Take(reader);
-  any_sent_back_ = !sent_back_.empty();
+  const bool second = retried_.Take(reader);
+  any_retried_ = !retried_.empty();
   return second;
 }
 
@@ -79,16 +79,16 @@ bool EpochLookups::ShowWalks(bool shown) {
   return shows_walks_.exchange(shown);
 }
 
-void EpochLookups::TakeSentBack(EpochLookups& before) {
-  SentBack sent_back;
+void EpochLookups::TakeRetried(EpochLookups& before) {
+  RetriedOpens retried;
   {
     MutexLock lock(before.mu_);
-    std::swap(sent_back, before.sent_back_);
-    before.any_sent_back_ = false;
+    std::swap(retried, before.retried_);
+    before.any_retried_ = false;
   }
   MutexLock lock(mu_);
-  std::swap(sent_back, sent_back_);
-  any_sent_back_ = !sent_back_.empty();
+  std::swap(retried, retried_);
+  any_retried_ = !retried_.empty();
 }
 
 void EpochLookups::Close() {
@@ -116,7 +116,7 @@ std::vector<SampleId> EpochLookups::CloseAndTakeUnderWay() {
   std::vector<SampleId> under_way;
   MutexLock lock(mu_);
   closed_ = true;
-  sent_back_.AppendLookedUp(under_way);
+  retried_.AppendLookedUp(under_way);
   sized_.AppendTo(under_way);
   return under_way;
 }

@@ -3,7 +3,7 @@
 // the live one. Lookups note it without the view's lock.
 //
 // A boundary must know every lookup that was answered before it, because it
-// carries some of the names over. So it closes the notes, reads them, and then
+// retains some of the names. So it closes the notes, reads them, and then
 // rebinds names. A lookup that finds them closed gives no answer. It waits for
 // the notes of the next binding and looks up in that. So the boundary sees the
 // lookup, or the lookup is answered from the next binding.
@@ -18,7 +18,7 @@
 #include "core/base/mutex.h"
 #include "core/base/types.h"
 #include "core/binding/sized_names.h"
-#include "core/epoch/sent_back.h"
+#include "core/epoch/retried_opens.h"
 
 namespace shufflefs {
 
@@ -67,7 +67,7 @@ class EpochLookups {
   bool ShowWalks(bool shown);
   bool shows_walks() const { return shows_walks_; }
   // Takes over the threads that were sent back under `before`.
-  void TakeSentBack(EpochLookups& before);
+  void TakeRetried(EpochLookups& before);
 
   void Close();
   // Names are not rebound after all.
@@ -86,14 +86,14 @@ class EpochLookups {
   std::vector<std::atomic<uint64_t>> looked_up_;  // one bit per sample
   // Written with mu_ held. So a lookup takes mu_ only if one of them is true.
   std::atomic<bool> shows_walks_{false};
-  std::atomic<bool> any_sent_back_{false};
+  std::atomic<bool> any_retried_{false};
   std::atomic<bool> closed_{false};
 
   Mutex mu_;
   CondVar changed_;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   SizedNames sized_ ABSL_GUARDED_BY(mu_);  // while walks are shown
-  SentBack sent_back_ ABSL_GUARDED_BY(mu_);
+  RetriedOpens retried_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

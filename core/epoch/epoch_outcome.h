@@ -48,10 +48,10 @@ struct EpochOutcome {
   // The name whose open brought the verdict is among them, because it was
   // looked up before. At most 16 and a third of all names, and never more than
   // 8192. Empty after a signal.
-  std::vector<uint64_t> carried;
+  std::vector<uint64_t> retained;
   // With any verdict: the position (EpochDetector::position) of the first open
-  // whose name is carried, or would be.
-  uint64_t carried_from = 0;
+  // whose name is retained, or would be.
+  uint64_t retained_from = 0;
   // For kRebind: the open that brought the verdict is the first of its name in
   // the pass that begins. So nobody was shown anything of that pass yet.
   bool begins_pass = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenLog keeps the last opens by position: a new binding may carry these over.
+// OpenLog keeps the last opens by position: a new binding may retain these.
 // Opens are numbered from 0 over the life of the log. Only the last `capacity`
 // opens can be read back. Not thread-safe.
 #ifndef SHUFFLEFS_CORE_EPOCH_OPEN_LOG_H_

@@ -113,8 +113,8 @@ bool OpenTracker::IsLate(const EpochOutcome& outcome) const {
   // A new job is seen to begin when it lists a directory, so its first open may
   // be the first of all since then. Otherwise an open of the old pass came
   // since, so the new one had not begun.
-  return outcome.rule == 't' ? outcome.carried_from < *shown_from_
-                             : outcome.carried_from <= *shown_from_;
+  return outcome.rule == 't' ? outcome.retained_from < *shown_from_
+                             : outcome.retained_from <= *shown_from_;
 }
 
 void OpenTracker::ShowWalksEarlier() {

@@ -88,8 +88,8 @@ class OpenTracker {
     return lookups_->CloseAndTakeUnderWay();
   }
   // This tracker replaces `before`.
-  void TakeSentBack(OpenTracker& before) {
-    lookups_->TakeSentBack(*before.lookups_);
+  void TakeRetried(OpenTracker& before) {
+    lookups_->TakeRetried(*before.lookups_);
   }
   // Returns whether walks are not shown yet, and one of the next opens may end
   // the epoch. Or readers end so soon that only a lookup shows whose they are.
@@ -123,7 +123,7 @@ class OpenTracker {
   bool TakeReport(SampleId sample, uint32_t reader);
   // The sample was walked to in the last epoch and is shown in this one by the
   // same name, so its open may be reported yet.
-  void NoteCarried(SampleId sample) { lookups_->TakeLookup(sample); }
+  void NoteRetained(SampleId sample) { lookups_->TakeLookup(sample); }
   // The kernel was told to show walks, and then all opens reported until then
   // were noted. So every walk of the opens noted from now on was a lookup,
   // unless the walk began before: then it is of the pass that is not yet over.

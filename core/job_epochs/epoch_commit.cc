@@ -10,7 +10,7 @@ size_t EpochCommit::Entries(bool pairs) const {
   for (const auto& [name, names] : opened) {
     most = std::max(most, names.size());
   }
-  return carried.size() * (pairs ? 2 : 1) + most;
+  return retained.size() * (pairs ? 2 : 1) + most;
 }
 
 void EpochCommit::ShareAmongPrepared() {
@@ -26,9 +26,9 @@ void EpochCommit::Tell(const std::string& to,
   message.binding = from_binding;
   message.next = next;
   message.reason = verdict;
-  message.names.assign(carried.begin(), carried.end());
+  message.names.assign(retained.begin(), retained.end());
   // Only who opened a name knows what it shows.
-  for (const uint64_t name : carried) {
+  for (const uint64_t name : retained) {
     if (!sample_of.empty() && sample_of[name] != kUnknown) {
       message.pairs.push_back({name, sample_of[name]});
     }

@@ -32,9 +32,9 @@ struct EpochCommit {
 
   uint64_t next = 0;  // number of the epoch that begins
   std::string verdict{};
-  bool signalled = false;        // by the user
-  bool shares_only = false;      // the epoch goes on, with shared names
-  std::set<uint64_t> carried{};  // names
+  bool signalled = false;         // by the user
+  bool shares_only = false;       // the epoch goes on, with shared names
+  std::set<uint64_t> retained{};  // names
   // What members show until then. Known once all have prepared, like the rest.
   uint64_t from_epoch = 0;
   uint64_t from_binding = 0;

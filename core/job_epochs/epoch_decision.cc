@@ -23,7 +23,7 @@ void EpochLead::Decide(EpochOutcome outcome, Time now) {
   jobs_.BeginEpoch();
   walks_ = false;
   const PollTimes polls = polls_.TakeTimes();
-  // The opens came while the members wait for a decision: they are carried.
+  // The opens came while the members wait for a decision: they are retained.
   if (phase_ != Phase::kIdle) return;
   std::string why;
   if (outcome.verdict == Verdict::kHold) {
@@ -44,8 +44,8 @@ void EpochLead::Decide(EpochOutcome outcome, Time now) {
   commit.next = epoch_ + 1;
   commit.verdict =
       outcome.rule == 't' ? "takeover" : std::string(1, outcome.rule);
-  commit.carried = {outcome.carried.begin(), outcome.carried.end()};
-  CarryUnclear(polls, commit);
+  commit.retained = {outcome.retained.begin(), outcome.retained.end()};
+  RetainUnclear(polls, commit);
   Prepare(std::move(commit), now);
 }
 
@@ -146,7 +146,7 @@ void EpochLead::HearPrepared(const EpochMessage& message, Time now) {
   commit_.first[message.from] = member.next;
   for (const EpochPair& pair : message.pairs) {
     if (pair.name >= parts_.detector.names) continue;
-    commit_.carried.insert(pair.name);
+    commit_.retained.insert(pair.name);
     NoteSample(pair.name, pair.sample);
   }
   if (!waits_for_.empty()) return;
@@ -157,10 +157,10 @@ void EpochLead::HearPrepared(const EpochMessage& message, Time now) {
 void EpochLead::Commit(Time now) {
   const std::string missing = commit_.signalled ? OtherKeys() : Missing();
   if (!missing.empty()) return GiveUp(missing);
-  if (commit_.shares_only && !commit_.carried.empty())
+  if (commit_.shares_only && !commit_.retained.empty())
     return GiveUp("names were opened");
   if (commit_.signalled) {
-    commit_.carried.clear();
+    commit_.retained.clear();
     detector_.OnSignal();
     walks_ = false;
     uncertain_ = 0;
@@ -170,7 +170,7 @@ void EpochLead::Commit(Time now) {
   commit_.opened = OpenedByMember();
   // If half of a pass came before the decision, more than one may have.
   if (commit_.Entries(/*pairs=*/!sample_of_.empty()) > kMostEpochEntries ||
-      2 * commit_.carried.size() > parts_.detector.names) {
+      2 * commit_.retained.size() > parts_.detector.names) {
     uncertain_ = kUncertain;
     return GiveUp(std::string(HoldReasonName(HoldReason::kOverflow)));
   }

@@ -216,7 +216,7 @@ void EpochLead::Take(Member& member, const EpochMessage& message, Time now) {
     if (told_before || member.behind > 0) DoubtOrder();
     if (told_before && !member.told.empty() && member.told[open.name]) continue;
     // Members have not prepared yet, so the name shows its old sample.
-    if (phase_ == Phase::kPreparing) commit_.carried.insert(open.name);
+    if (phase_ == Phase::kPreparing) commit_.retained.insert(open.name);
     if (member.waiting > 0 || detector_.seen(open.name)) {
       waiting_.push_back({open, member.index, polls_.last() + 1});
       ++member.waiting;
@@ -259,7 +259,7 @@ void EpochLead::FeedWaiting(Time now) {
 
 void EpochLead::FeedAllWaiting(Time now) {
   while (!waiting_.empty()) {
-    commit_.carried.insert(waiting_.front().open.name);
+    commit_.retained.insert(waiting_.front().open.name);
     FeedFirst(now);
   }
 }
@@ -273,11 +273,11 @@ void EpochLead::FeedFirst(Time now) {
   Feed(member->second, first.open, now);
 }
 
-void EpochLead::CarryUnclear(const PollTimes& polls,
-                             EpochCommit& commit) const {
+void EpochLead::RetainUnclear(const PollTimes& polls,
+                              EpochCommit& commit) const {
   const Time late = MemberPolls::LatestAfter(polls, tail_.LastFresh());
   for (const uint64_t name : tail_.BeforeLastFresh(late)) {
-    commit.carried.insert(name);
+    commit.retained.insert(name);
   }
 }
 

@@ -5,10 +5,11 @@
 // It gives the opens of all members to one EpochDetector, in the order in which
 // they arrive. If the detector says that names may be rebound, it asks all
 // members to prepare: they answer nothing more of the epoch, and say what else
-// was opened. Then the next epoch begins on all of them, and all carry the same
-// names. If a member is missing, refuses or does not answer, the epoch is held
-// on all of them: it is counted, and names keep what they show. So nodes never
-// show different bijections, except for the time in which a decision travels.
+// was opened. Then the next epoch begins on all of them, and all retain the
+// same names. If a member is missing, refuses or does not answer, the epoch is
+// held on all of them: it is counted, and names keep what they show. So nodes
+// never show different bijections, except for the time in which a decision
+// travels.
 //
 // If the user ends the epoch, it ends on all members that answer. The others
 // catch up when they are back, and say what they showed meanwhile.
@@ -129,10 +130,10 @@ class EpochLead {
   void DoubtOrder();
   void FeedAllWaiting(Time now);
   void FeedFirst(Time now);
-  // Carries the names that may have been opened in the next pass already,
+  // Retains the names that may have been opened in the next pass already,
   // before the last of this one arrived. A member may have told that one as
   // late as it answered one of `polls`.
-  void CarryUnclear(const PollTimes& polls, EpochCommit& commit) const;
+  void RetainUnclear(const PollTimes& polls, EpochCommit& commit) const;
   void Feed(Member& member, const EpochOpen& open, Time now);
   void Decide(EpochOutcome outcome, Time now);
   // Has the members share the names of the epoch that is live, if they can.

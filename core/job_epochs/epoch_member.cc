@@ -224,9 +224,9 @@ void EpochMember::SendState(const std::string& to, uint64_t round) const {
   const GroupedView::State state = parts_.view->GroupState();
   message.shown = state.shown;
   message.keys = state.keys;
-  GroupedView::Carried carried = parts_.view->CarriedNow();
-  message.pairs = ToMessage(carried.pairs);
-  message.members = std::move(carried.members);
+  GroupedView::Retained retained = parts_.view->RetainedNow();
+  message.pairs = ToMessage(retained.pairs);
+  message.members = std::move(retained.members);
   if (round == 1) {
     message.round = 1;
     const std::vector<GroupedView::Pair> known = parts_.view->KnownOf(to);
@@ -252,7 +252,7 @@ void EpochMember::AskForNames(const EpochMessage& message, Time now) {
   asked_ = Asked{.state = message, .since = now, .sent = now - kResend};
   asked_->waits_for.insert(message.members.begin(), message.members.end());
   asked_->waits_for.erase(self_);
-  asked_->carried.told_all = true;
+  asked_->retained.told_all = true;
 }
 
 void EpochMember::HearNames(const EpochMessage& message) {
@@ -269,11 +269,11 @@ void EpochMember::HearNames(const EpochMessage& message) {
       message.binding == asked_->state.binding;
   if (shares) {
     for (const EpochOpen& open : message.opens) {
-      asked_->carried.told.push_back({open.name, open.sample});
+      asked_->retained.told.push_back({open.name, open.sample});
     }
   }
   if (!shares || message.first != message.opens.size()) {
-    asked_->carried.told_all = false;
+    asked_->retained.told_all = false;
   }
   if (asked_->waits_for.empty()) AdoptAsked();
 }
@@ -281,8 +281,8 @@ void EpochMember::HearNames(const EpochMessage& message) {
 void EpochMember::AdoptAsked() {
   Asked asked = *std::move(asked_);
   asked_.reset();
-  if (!asked.waits_for.empty()) asked.carried.told_all = false;
-  Adopt(asked.state, std::move(asked.carried));
+  if (!asked.waits_for.empty()) asked.retained.told_all = false;
+  Adopt(asked.state, std::move(asked.retained));
 }
 
 void EpochMember::Prepare(const EpochMessage& message, Time now) {
@@ -372,7 +372,7 @@ bool EpochMember::Follows(const EpochMessage& message) const {
 }
 
 void EpochMember::Adopt(const EpochMessage& message,
-                        GroupedView::Carried carried) {
+                        GroupedView::Retained retained) {
   const GroupedView::State own = parts_.view->GroupState();
   if (!Follows(message)) return;
   if (own.binding == message.binding) {  // a boundary that was held
@@ -387,17 +387,17 @@ void EpochMember::Adopt(const EpochMessage& message,
   Add(parts_.take_opens());
   // What an earlier run had opened stays, if the others told the rest of it.
   const uint64_t known =
-      carried.told_all ? std::max(known_, told_before_) : known_;
+      retained.told_all ? std::max(known_, told_before_) : known_;
   NoteLost(known, message.from, message.epoch);
   GroupedView::State state;
   state.epoch = message.epoch;
   state.shown = message.shown;
-  carried.pairs = FromMessage(message.pairs);
-  carried.members = message.members;
-  carried.self = self_;
+  retained.pairs = FromMessage(message.pairs);
+  retained.members = message.members;
+  retained.self = self_;
   closed_.reset();
   held_.clear();
-  parts_.view->AdoptEpoch(state, carried);
+  parts_.view->AdoptEpoch(state, retained);
   Begin(end());
   known_ = end();
 }

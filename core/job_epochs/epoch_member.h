@@ -97,7 +97,7 @@ class EpochMember {
   void Commit(const EpochMessage& message, Time now);
   // Returns whether this node has to follow the sender of `message`.
   bool Follows(const EpochMessage& message) const;
-  void Adopt(const EpochMessage& message, GroupedView::Carried carried);
+  void Adopt(const EpochMessage& message, GroupedView::Retained retained);
   void Hold(const EpochMessage& message, Time now);
   // `other` went on to `epoch` before the opens from number `known` on. Counts
   // them, and says so. If opens are not told, it may have been any.
@@ -137,7 +137,7 @@ class EpochMember {
   absl::optional<Closed> closed_;
   struct Asked {
     EpochMessage state;  // to adopt
-    GroupedView::Carried carried;
+    GroupedView::Retained retained;
     std::set<std::string> waits_for;
     Time since{0};
     Time sent{0};

@@ -32,7 +32,8 @@ absl::StatusOr<bool> AbsentOrEmpty(const FilePlace& place) {
 
 }  // namespace
 
-Ledger::Ledger(FilePlace place, Options options, std::unique_ptr<WordLog> file)
+Ledger::Ledger(FilePlace place, Options options,
+               std::unique_ptr<AppendLog> file)
     : place_(std::move(place)), options_(options), file_(std::move(file)) {}
 
 absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(FilePlace place,
@@ -55,7 +56,7 @@ absl::StatusOr<std::unique_ptr<Ledger>> Ledger::Open(FilePlace place,
   }
   // A compaction that was killed left it.
   place.With(".new").Remove().IgnoreError();
-  ASSIGN_OR_RETURN(auto file, WordLog::Open(place, valid_words));
+  ASSIGN_OR_RETURN(auto file, AppendLog::Open(place, valid_words));
   if (valid_words == 0) {
     RETURN_IF_ERROR(file->Append(ledger_format::Header()));
   }
@@ -109,7 +110,7 @@ absl::Status Ledger::Append(const Record& record, const Seen& seen) {
   const uint64_t at = file_->size();
   ASSIGN_OR_RETURN(ledger_format::Words words,
                    ledger_format::Encode(record, at));
-  for (const CarriedPair& pair : seen.pairs) {
+  for (const NameBinding& pair : seen.pairs) {
     const uint64_t next = at + words.size();
     if (seen.named) {
       const auto shown = ledger_format::ShownRecord(record.view, pair, next);
@@ -123,7 +124,7 @@ absl::Status Ledger::Append(const Record& record, const Seen& seen) {
 }
 
 absl::Status Ledger::BeginEpoch(const LedgerEpoch& epoch,
-                                absl::Span<const CarriedPair> seen) {
+                                absl::Span<const NameBinding> seen) {
   {
     MutexLock lock(mu_);
     RETURN_IF_ERROR(EnsureFile());
@@ -217,7 +218,7 @@ void Ledger::Runs(const LedgerEpoch& epoch) {
 absl::Status Ledger::EnsureFile() {
   const absl::Status start = file_->CheckStart();
   if (!absl::IsDataLoss(start)) return start;
-  ASSIGN_OR_RETURN(auto fresh, WordLog::Open(place_, 0));
+  ASSIGN_OR_RETURN(auto fresh, AppendLog::Open(place_, 0));
   RETURN_IF_ERROR(fresh->Append(ledger_format::Header()));
   file_ = std::move(fresh);
   ++taken_away_;
@@ -280,7 +281,7 @@ absl::Status Ledger::ReadWhole(uint8_t view, const LedgerContainers& read) {
 }
 
 absl::Status Ledger::Hold(const LedgerHold& hold, bool named,
-                          absl::Span<const CarriedPair> seen) {
+                          absl::Span<const NameBinding> seen) {
   {
     MutexLock lock(mu_);
     RETURN_IF_ERROR(CheckFile(hold.view));
@@ -335,13 +336,13 @@ absl::Status Ledger::CompactInto(const FilePlace& beside) {
   ASSIGN_OR_RETURN(const auto reader, LedgerReader::Open(place_));
   LedgerHistory history(options_.keep);
   RETURN_IF_ERROR(reader->Run(history, settled));
-  ASSIGN_OR_RETURN(auto fresh, WordLog::Open(beside, 0));
+  ASSIGN_OR_RETURN(auto fresh, AppendLog::Open(beside, 0));
   RETURN_IF_ERROR(fresh->Append(ledger_format::Header()));
   RETURN_IF_ERROR(history.WriteTo(*fresh));
   RETURN_IF_ERROR(fresh->Sync());
 
   // Frees the space of the old file when the lock is released.
-  std::unique_ptr<WordLog> replaced;
+  std::unique_ptr<AppendLog> replaced;
   MutexLock lock(mu_);
   LedgerCopier copier(*fresh);
   RETURN_IF_ERROR(reader->Run(copier, file_->size()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ledger is the append-only record, in the state directory, of what was bound
 // and consumed, by view and epoch. After a crash of the daemon it gives back
-// what was consumed and what was carried. It proves that an epoch was served
+// what was consumed and what was retained. It proves that an epoch was served
 // exactly once.
 //
 // A kill -9 loses nothing that an append answered with OK. A crash of the
@@ -32,12 +32,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "core/base/files/append_log.h"
 #include "core/base/files/owned_dir.h"
-#include "core/base/files/word_log.h"
 #include "core/base/mutex.h"
 #include "core/ledger/ledger_format.h"
 #include "core/ledger/ledger_history.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -81,7 +81,7 @@ class Ledger {
   // was consumed of the epoch before its beginning was known. It is stored
   // together with the record, or neither is.
   absl::Status BeginEpoch(const LedgerEpoch& epoch,
-                          absl::Span<const CarriedPair> seen = {});
+                          absl::Span<const NameBinding> seen = {});
   // Continues an epoch that TakeLastState returned, under `state.begin.view`.
   // Always required before the view's first append, because another view may
   // have had its number since. Costs nothing if none had.
@@ -108,7 +108,7 @@ class Ledger {
   absl::Status ReadWhole(uint8_t view, const LedgerContainers& read);
   // `seen` is as for BeginEpoch; `named` is LedgerEpoch::reactive.
   absl::Status Hold(const LedgerHold& hold, bool named = false,
-                    absl::Span<const CarriedPair> seen = {});
+                    absl::Span<const NameBinding> seen = {});
   // The same for a pass that was under way while nothing could be appended.
   // REQUIRES: Trim() after its last change.
   absl::Status Hold(const LedgerHold& hold, const LedgerPass& pass);
@@ -130,7 +130,7 @@ class Ledger {
   uint64_t bytes() const;
 
  private:
-  Ledger(FilePlace place, Options options, std::unique_ptr<WordLog> file);
+  Ledger(FilePlace place, Options options, std::unique_ptr<AppendLog> file);
   // Starts a compaction if one is due and none runs.
   void CompactSoon() ABSL_LOCKS_EXCLUDED(mu_, compactor_mu_);
   absl::Status CompactNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(compact_mu_);
@@ -149,7 +149,7 @@ class Ledger {
   // the class.
   struct Seen {
     bool named;
-    absl::Span<const CarriedPair> pairs;
+    absl::Span<const NameBinding> pairs;
   };
   template <typename Record>
   absl::Status Append(const Record& record, const Seen& seen = {})
@@ -164,7 +164,7 @@ class Ledger {
   Mutex compact_mu_;
 
   mutable Mutex mu_;
-  std::unique_ptr<WordLog> file_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<AppendLog> file_ ABSL_GUARDED_BY(mu_);
   uint64_t taken_away_ ABSL_GUARDED_BY(mu_) = 0;  // files that were
   // Size after the last compaction, or at one that failed.
   uint64_t compacted_words_ ABSL_GUARDED_BY(mu_) = 0;

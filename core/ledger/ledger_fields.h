@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/base/files/word_log.h"
+#include "core/base/files/append_log.h"
 #include "core/ledger/ledger_format.h"
 
 namespace shufflefs::ledger_format {

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/files/word_log.h"
+#include "core/base/files/append_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_fields.h"
 
@@ -152,7 +152,7 @@ absl::StatusOr<Words> Encode(const LedgerEpoch& record, uint64_t at) {
       FlagsOf(record.read_before) | uint64_t{record.by_hand} << kByHandShift);
   if (record.repeats) writer.Put(record.served);
   if (!record.served_before.empty()) writer.Put(record.served_before);
-  for (const CarriedPair& pair : record.carried) {
+  for (const NameBinding& pair : record.retained) {
     writer.Put(pair.name);
     writer.Put(pair.sample);
   }
@@ -240,7 +240,7 @@ absl::StatusOr<LedgerEpoch> DecodeEpoch(absl::Span<const uint64_t> record) {
   if ((flags & kServedBefore) != 0) epoch.served_before = reader.Text();
   while (reader.left() > 0) {
     const uint64_t name = reader.NumberBelow(epoch.names);
-    epoch.carried.push_back({name, reader.NumberBelow(epoch.names)});
+    epoch.retained.push_back({name, reader.NumberBelow(epoch.names)});
   }
   RETURN_IF_ERROR(reader.Done("an epoch"));
   return epoch;

@@ -27,8 +27,8 @@
 #include "absl/types/span.h"
 #include "core/base/types.h"
 #include "core/config/config.h"
-#include "core/policy/carried.h"
 #include "core/policy/read_before.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -50,7 +50,7 @@ struct LedgerEpoch {
   Substitute substitute = Substitute::kNever;
   bool identity = false;  // every name shows its own sample
   // Names are bound as they are asked for. Only the consumed pairs and
-  // `carried` say what they show.
+  // `retained` say what they show.
   bool reactive = false;
   // Set by Ledger::Continue: the view's last epoch continues, and its consumed
   // samples are written again.
@@ -69,7 +69,7 @@ struct LedgerEpoch {
   bool unexplained = false;
   // It does not follow the pass that the ledger has before it: a token brought
   // it, or a pass between them is lost. So what was opened again in that pass
-  // says nothing about `carried`.
+  // says nothing about `retained`.
   bool apart = false;
   // The client seems to split the names itself, so they keep their samples.
   bool suspected = false;
@@ -79,7 +79,7 @@ struct LedgerEpoch {
   // those of ContainerSet::ByHand and say why. A ledger keeps all that it is
   // told.
   uint32_t by_hand = 0;
-  std::vector<CarriedPair> carried;
+  std::vector<NameBinding> retained;
 };
 
 // The epoch number advanced, but the bijection was kept.

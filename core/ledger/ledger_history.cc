@@ -39,7 +39,7 @@ void LedgerCopier::OnEpoch(const LedgerEpoch& epoch) {
 void LedgerCopier::OnConsumed(uint8_t view, uint64_t sample) {
   Put({ledger_format::ConsumedWord(view, sample, next())});
 }
-void LedgerCopier::OnShown(uint8_t view, const CarriedPair& pair) {
+void LedgerCopier::OnShown(uint8_t view, const NameBinding& pair) {
   Put(ledger_format::ShownRecord(view, pair, next()));
 }
 void LedgerCopier::OnBound(uint8_t view, const PackedPairs& pairs) {
@@ -96,7 +96,7 @@ void LedgerHistory::OnConsumed(uint8_t view, uint64_t sample) {
   if (Kept* running = Running(view)) running->pass.Consumed(sample);
 }
 
-void LedgerHistory::OnShown(uint8_t view, const CarriedPair& pair) {
+void LedgerHistory::OnShown(uint8_t view, const NameBinding& pair) {
   if (Kept* running = Running(view)) running->pass.ConsumedUnder(pair);
 }
 
@@ -135,7 +135,7 @@ absl::flat_hash_map<uint8_t, std::string> LedgerHistory::running() const {
   return running;
 }
 
-absl::Status LedgerHistory::WriteTo(WordLog& file) {
+absl::Status LedgerHistory::WriteTo(AppendLog& file) {
   std::vector<std::string> order;
   order.reserve(views_.size());
   for (const auto& [path, epochs] : views_) order.push_back(path);

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "core/base/files/word_log.h"
+#include "core/base/files/append_log.h"
 #include "core/ledger/ledger_pass.h"
 #include "core/ledger/ledger_reader.h"
 
@@ -24,11 +24,11 @@ namespace shufflefs {
 // append fails.
 class LedgerCopier : public LedgerVisitor {
  public:
-  explicit LedgerCopier(WordLog& file) : file_(file) {}
+  explicit LedgerCopier(AppendLog& file) : file_(file) {}
 
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
-  void OnShown(uint8_t view, const CarriedPair& pair) override;
+  void OnShown(uint8_t view, const NameBinding& pair) override;
   void OnBound(uint8_t view, const PackedPairs& pairs) override;
   void OnOpens(uint8_t view, const LedgerOpens& opens) override;
   void OnContainers(uint8_t view, const LedgerContainers& read) override;
@@ -44,7 +44,7 @@ class LedgerCopier : public LedgerVisitor {
   void Put(absl::Span<const uint64_t> record);
   void Add(const absl::StatusOr<ledger_format::Words>& record);
 
-  WordLog& file_;
+  AppendLog& file_;
   ledger_format::Words words_;  // not appended yet
   absl::Status status_;
 };
@@ -65,7 +65,7 @@ class LedgerHistory : public LedgerVisitor {
 
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
-  void OnShown(uint8_t view, const CarriedPair& pair) override;
+  void OnShown(uint8_t view, const NameBinding& pair) override;
   void OnBound(uint8_t view, const PackedPairs& pairs) override;
   void OnOpens(uint8_t view, const LedgerOpens& opens) override;
   void OnContainers(uint8_t view, const LedgerContainers& read) override;
@@ -76,7 +76,7 @@ class LedgerHistory : public LedgerVisitor {
   absl::flat_hash_map<uint8_t, std::string> running() const;
   // Appends everything kept to `file`. Records that follow those visited can be
   // appended behind it unchanged, because the views' numbers mean the same.
-  absl::Status WriteTo(WordLog& file);
+  absl::Status WriteTo(AppendLog& file);
 
   // The last epoch of a view for which `fits` is true.
   absl::optional<LedgerState> Find(

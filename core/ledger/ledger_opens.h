@@ -44,7 +44,7 @@ struct LedgerOpens {
 };
 inline LedgerOpens ForgottenOpens() { return {.anew = true}; }
 
-// The last opens of a pass in order, as many as a new epoch may carry at most.
+// The last opens of a pass in order, as many as a new epoch may retain at most.
 // Not thread-safe.
 class RecentOpens {
  public:

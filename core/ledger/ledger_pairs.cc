@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/files/word_log.h"
+#include "core/base/files/append_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_fields.h"
 
@@ -15,7 +15,7 @@ constexpr uint64_t kShownWords = 3;
 
 }  // namespace
 
-std::array<uint64_t, 3> ShownRecord(uint8_t view, const CarriedPair& pair,
+std::array<uint64_t, 3> ShownRecord(uint8_t view, const NameBinding& pair,
                                     uint64_t at) {
   std::array<uint64_t, kShownWords> words;
   words[0] = FirstWord(RecordType::kShown, view) | kShownWords << 24 |
@@ -25,12 +25,12 @@ std::array<uint64_t, 3> ShownRecord(uint8_t view, const CarriedPair& pair,
   return words;
 }
 
-absl::StatusOr<CarriedPair> DecodeShown(absl::Span<const uint64_t> record) {
+absl::StatusOr<NameBinding> DecodeShown(absl::Span<const uint64_t> record) {
   if (record.size() != kShownWords) {
     return absl::DataLossError(
         "a shown record has fields that contradict each other");
   }
-  return CarriedPair{record[1] >> 40 << 16 | (record[0] & 0xffff),
+  return NameBinding{record[1] >> 40 << 16 | (record[0] & 0xffff),
                      record[1] & (kMaxLedgerNames - 1)};
 }
 

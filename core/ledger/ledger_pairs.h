@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "core/ledger/ledger_format.h"
 #include "core/ledger/packed_pairs.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs::ledger_format {
 
@@ -25,10 +25,10 @@ inline constexpr uint64_t kMaxSetPairs = uint64_t{1} << 16;
 
 // Ready to be stored at word number `at`. REQUIRES: view < kMaxLedgerViews;
 // name and sample < kMaxLedgerNames.
-std::array<uint64_t, 3> ShownRecord(uint8_t view, const CarriedPair& pair,
+std::array<uint64_t, 3> ShownRecord(uint8_t view, const NameBinding& pair,
                                     uint64_t at);
 // Takes a record that CheckRecord accepted. DataLoss: another length.
-absl::StatusOr<CarriedPair> DecodeShown(absl::Span<const uint64_t> record);
+absl::StatusOr<NameBinding> DecodeShown(absl::Span<const uint64_t> record);
 
 struct PairSet {
   bool consumed = false;  // in this pass; else bound before it

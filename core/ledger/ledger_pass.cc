@@ -15,12 +15,12 @@ namespace {
 constexpr size_t kSetPart = 1 << 16;    // words of a set in one record
 constexpr char kUnexplainedRule = 'c';  // see core/epoch/epoch_detector.h
 
-bool Before(const CarriedPair& a, const CarriedPair& b) {
+bool Before(const NameBinding& a, const NameBinding& b) {
   return std::tie(a.name, a.sample) < std::tie(b.name, b.sample);
 }
 
-std::vector<CarriedPair> Unpacked(const PackedPairs& packed) {
-  std::vector<CarriedPair> pairs;
+std::vector<NameBinding> Unpacked(const PackedPairs& packed) {
+  std::vector<NameBinding> pairs;
   pairs.reserve(packed.size());
   for (uint64_t i = 0; i < packed.size(); ++i) pairs.push_back(packed[i]);
   return pairs;
@@ -28,12 +28,12 @@ std::vector<CarriedPair> Unpacked(const PackedPairs& packed) {
 
 // Calls visit for those of `pairs` that are not among `others`.
 template <typename Pairs, typename Visit>
-void ForEachBut(const Pairs& pairs, std::vector<CarriedPair> others,
+void ForEachBut(const Pairs& pairs, std::vector<NameBinding> others,
                 Visit&& visit) {
   if (pairs.size() == 0) return;
   std::sort(others.begin(), others.end(), Before);
   for (uint64_t i = 0; i < pairs.size(); ++i) {
-    const CarriedPair pair = pairs[i];
+    const NameBinding pair = pairs[i];
     if (!std::binary_search(others.begin(), others.end(), pair, Before)) {
       visit(pair);
     }
@@ -43,9 +43,9 @@ void ForEachBut(const Pairs& pairs, std::vector<CarriedPair> others,
 // Each of `pairs` once, where it comes last.
 PackedPairs LastOfEach(const PackedPairs& pairs, uint64_t limit) {
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> known;
-  std::vector<CarriedPair> last;
+  std::vector<NameBinding> last;
   for (uint64_t i = pairs.size(); i-- > 0;) {
-    const CarriedPair pair = pairs[i];
+    const NameBinding pair = pairs[i];
     if (known.emplace(pair.name, pair.sample).second) last.push_back(pair);
   }
   PackedPairs each(limit);
@@ -136,7 +136,7 @@ void Keep(uint64_t number, std::vector<uint64_t>& evidence) {
 // What was opened in a pass, behind the record that began it.
 template <typename Record>
 absl::Status AppendBehind(const Record& record, const LedgerPass& pass,
-                          WordLog& file) {
+                          AppendLog& file) {
   WordsAt words(file.size());
   RETURN_IF_ERROR(words.Add(ledger_format::Encode(record, words.next())));
   RETURN_IF_ERROR(words.AddOpened(record.view, pass));
@@ -151,14 +151,14 @@ bool SameBinding(const LedgerEpoch& a, const LedgerEpoch& b) {
          a.seed == b.seed && a.policy == b.policy &&
          a.options_hash == b.options_hash && a.substitute == b.substitute &&
          a.identity == b.identity && a.reactive == b.reactive &&
-         a.read_before == b.read_before && a.carried == b.carried;
+         a.read_before == b.read_before && a.retained == b.retained;
 }
 
 LedgerPass::LedgerPass(const LedgerState& state) : LedgerPass(state.begin) {
   SampleSet named;
-  for (const CarriedPair& pair : state.not_consumed()) held.Add(pair);
-  for (const CarriedPair& pair : state.bound_and_consumed()) shown.Add(pair);
-  for (const CarriedPair& pair : state.bound) named.Add(pair.sample);
+  for (const NameBinding& pair : state.not_consumed()) held.Add(pair);
+  for (const NameBinding& pair : state.bound_and_consumed()) shown.Add(pair);
+  for (const NameBinding& pair : state.bound) named.Add(pair.sample);
   named.Settle();
   state.consumed.ForEach([&](uint64_t sample) {
     if (!named.Contains(sample)) unnamed.Add(sample);
@@ -187,7 +187,7 @@ LedgerPass LedgerPass::Held(const LedgerHold& hold) const {
   next.begin.by_hand |= by_hand;
   ForEachBut(held_twice_ ? LastOfEach(held, begin.names) : held,
              Unpacked(shown),
-             [&](const CarriedPair& pair) { next.held.Add(pair); });
+             [&](const NameBinding& pair) { next.held.Add(pair); });
   for (uint64_t i = 0; i < shown.size(); ++i) next.held.Add(shown[i]);
   next.held_from_before_ = next.held.size() > 0;
   return next;
@@ -202,15 +202,15 @@ LedgerState LedgerPass::State() const {
     state.consumed.Add(shown[i].sample);
   }
   state.consumed.Settle();
-  std::vector<CarriedPair> rest;
+  std::vector<NameBinding> rest;
   ForEachBut(held, Unpacked(shown),
-             [&](const CarriedPair& pair) { rest.push_back(pair); });
-  const std::vector<CarriedPair> consumed = Unpacked(shown);
+             [&](const NameBinding& pair) { rest.push_back(pair); });
+  const std::vector<NameBinding> consumed = Unpacked(shown);
   state.bound_consumed = consumed.size();
   rest.insert(rest.end(), consumed.begin(), consumed.end());
   if (begin.reactive) {
-    ForEachBut(begin.carried, rest,
-               [&](const CarriedPair& pair) { state.bound.push_back(pair); });
+    ForEachBut(begin.retained, rest,
+               [&](const NameBinding& pair) { state.bound.push_back(pair); });
   }
   state.bound.insert(state.bound.end(), rest.begin(), rest.end());
   state.recent = tally.recent.told();
@@ -224,7 +224,7 @@ void LedgerPass::Consumed(uint64_t sample) {
   tally.Consumed(sample);
 }
 
-void LedgerPass::ConsumedUnder(const CarriedPair& pair) {
+void LedgerPass::ConsumedUnder(const NameBinding& pair) {
   shown.Add(pair);
   tally.Consumed(pair.name);
 }
@@ -249,11 +249,11 @@ void LedgerPass::EndBefore(const LedgerEpoch& next) {
   containers.clear();
   containers_anew = false;
   forgets_again = false;
-  SampleSet carried;
-  for (const CarriedPair& pair : next.carried) carried.Add(pair.name);
-  carried.Settle();
+  SampleSet retained;
+  for (const NameBinding& pair : next.retained) retained.Add(pair.name);
+  retained.Settle();
   std::erase_if(evidence.again, [&](uint64_t name) {
-    return next.carried.empty() || next.apart || carried.Contains(name);
+    return next.retained.empty() || next.apart || retained.Contains(name);
   });
   Trim();
 }
@@ -296,30 +296,30 @@ uint64_t LedgerPass::memory_bytes() const {
   constexpr uint64_t kNode = 40;  // of a set, besides its value
   return sizeof(*this) + held.memory_bytes() + shown.memory_bytes() +
          unnamed.bits().size() * sizeof(SampleBits) +
-         begin.carried.size() * sizeof(CarriedPair) + begin.served.size() +
+         begin.retained.size() * sizeof(NameBinding) + begin.served.size() +
          begin.served_before.size() +
          tally.recent.told().opens.size() * sizeof(LedgerOpen) +
          containers.size() * (kNode + sizeof(uint64_t)) +
          (evidence.surplus.size() + evidence.again.size()) * sizeof(uint64_t);
 }
 
-absl::Status AppendBound(WordLog& file, uint8_t view,
+absl::Status AppendBound(AppendLog& file, uint8_t view,
                          const PackedPairs& pairs) {
   WordsAt words(file.size());
   RETURN_IF_ERROR(words.AddPairs(view, /*consumed=*/false, pairs));
   return file.Append(words.words());
 }
 
-absl::Status AppendPass(WordLog& file, const LedgerPass& pass) {
+absl::Status AppendPass(AppendLog& file, const LedgerPass& pass) {
   return AppendBehind(pass.begin, pass, file);
 }
 
-absl::Status AppendPass(WordLog& file, const LedgerHold& hold,
+absl::Status AppendPass(AppendLog& file, const LedgerHold& hold,
                         const LedgerPass& pass) {
   return AppendBehind(hold, pass, file);
 }
 
-absl::Status AppendRest(WordLog& file, const LedgerPass& pass) {
+absl::Status AppendRest(AppendLog& file, const LedgerPass& pass) {
   WordsAt words(file.size());
   RETURN_IF_ERROR(words.AddOpened(pass.begin.view, pass));
   return file.Append(words.words());

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/base/files/word_log.h"
+#include "core/base/files/append_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_containers.h"
 #include "core/ledger/ledger_format.h"
 #include "core/ledger/ledger_opens.h"
 #include "core/ledger/packed_pairs.h"
 #include "core/ledger/sample_set.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -26,7 +26,7 @@ struct LedgerEvidence {
   // Samples that were consumed without a name, once more each time.
   std::vector<uint64_t> surplus;
   // Names that were opened again after every sample had been consumed. If the
-  // next epoch carries others, but not these, readers missed samples.
+  // next epoch retains others, but not these, readers missed samples.
   std::vector<uint64_t> again;
 };
 
@@ -34,11 +34,11 @@ struct LedgerEvidence {
 struct LedgerState {
   LedgerEpoch begin;  // holds advance `epoch`, but not `binding`
   SampleSet consumed;
-  // For a reactive epoch: every known pair, including those of `begin.carried`
+  // For a reactive epoch: every known pair, including those of `begin.retained`
   // and those from before a hold. First come those that were not consumed in
   // this pass, then the consumed ones in order. They are as recorded;
-  // CarriedNames::Make checks whether they are one to one.
-  std::vector<CarriedPair> bound;
+  // RetainedBindings::Make checks whether they are one to one.
+  std::vector<NameBinding> bound;
   uint64_t bound_consumed = 0;  // how many at the end were consumed
   LedgerOpens recent;           // the last opens in order
   // Containers that were delivered completely, by entry of the catalogue.
@@ -46,10 +46,10 @@ struct LedgerState {
   LedgerEvidence evidence;
 
   // The two parts of `bound`.
-  absl::Span<const CarriedPair> not_consumed() const {
+  absl::Span<const NameBinding> not_consumed() const {
     return absl::MakeConstSpan(bound).first(bound.size() - bound_consumed);
   }
-  absl::Span<const CarriedPair> bound_and_consumed() const {
+  absl::Span<const NameBinding> bound_and_consumed() const {
     return absl::MakeConstSpan(bound).last(bound_consumed);
   }
 };
@@ -86,7 +86,7 @@ struct LedgerPass {
   LedgerState State() const;  // REQUIRES: Trim() after the last change
   // Adds what was opened, as Ledger's methods of these names.
   void Consumed(uint64_t sample);
-  void ConsumedUnder(const CarriedPair& pair);
+  void ConsumedUnder(const NameBinding& pair);
   void Opened(const LedgerOpens& opens);
   void ReadWhole(const LedgerContainers& read);
   // Adds to `held`.
@@ -133,22 +133,23 @@ inline bool Supersedes(const LedgerEpoch& next, const LedgerEpoch& last) {
 
 // Encodes `record` for the end of `file` and appends it.
 template <typename Record>
-absl::Status AppendRecord(WordLog& file, const Record& record) {
+absl::Status AppendRecord(AppendLog& file, const Record& record) {
   ASSIGN_OR_RETURN(const ledger_format::Words words,
                    ledger_format::Encode(record, file.size()));
   return file.Append(words);
 }
 // The same for pairs that were bound before this pass, or not consumed.
-absl::Status AppendBound(WordLog& file, uint8_t view, const PackedPairs& pairs);
+absl::Status AppendBound(AppendLog& file, uint8_t view,
+                         const PackedPairs& pairs);
 // The same for a whole pass, with one bit per sample that was consumed without
 // a name. All its records are one append: the file has the whole pass or
 // nothing of it. REQUIRES: Trim() after its last change.
-absl::Status AppendPass(WordLog& file, const LedgerPass& pass);
+absl::Status AppendPass(AppendLog& file, const LedgerPass& pass);
 // The same for a pass that `hold` began.
-absl::Status AppendPass(WordLog& file, const LedgerHold& hold,
+absl::Status AppendPass(AppendLog& file, const LedgerHold& hold,
                         const LedgerPass& pass);
 // The same for the rest of a pass that the file has begun.
-absl::Status AppendRest(WordLog& file, const LedgerPass& pass);
+absl::Status AppendRest(AppendLog& file, const LedgerPass& pass);
 
 }  // namespace shufflefs
 

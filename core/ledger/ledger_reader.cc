@@ -276,7 +276,7 @@ class LedgerReader::Impl {
     return absl::OkStatus();
   }
 
-  absl::Status CheckPair(uint8_t view, const CarriedPair& pair) const {
+  absl::Status CheckPair(uint8_t view, const NameBinding& pair) const {
     return CheckSample(view, std::max(pair.name, pair.sample));
   }
 

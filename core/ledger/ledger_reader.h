@@ -27,7 +27,7 @@ class LedgerVisitor {
   // names.
   virtual void OnConsumed(uint8_t /*view*/, uint64_t /*sample*/) {}
   // The same, with the name under which it was shown. Also below its names.
-  virtual void OnShown(uint8_t view, const CarriedPair& pair) {
+  virtual void OnShown(uint8_t view, const NameBinding& pair) {
     OnConsumed(view, pair.sample);
   }
   // Pairs of the current epoch that were bound before this pass of it began, or

@@ -12,8 +12,8 @@
 namespace shufflefs {
 namespace {
 
-void Add(absl::Span<const CarriedPair> consumed, bool named, LedgerPass& pass) {
-  for (const CarriedPair& pair : consumed) {
+void Add(absl::Span<const NameBinding> consumed, bool named, LedgerPass& pass) {
+  for (const NameBinding& pair : consumed) {
     if (named) {
       pass.ConsumedUnder(pair);
     } else {
@@ -22,9 +22,9 @@ void Add(absl::Span<const CarriedPair> consumed, bool named, LedgerPass& pass) {
   }
 }
 
-LedgerTally TallyOf(absl::Span<const CarriedPair> consumed, bool named) {
+LedgerTally TallyOf(absl::Span<const NameBinding> consumed, bool named) {
   LedgerTally tally;
-  for (const CarriedPair& pair : consumed) {
+  for (const NameBinding& pair : consumed) {
     tally.Consumed(named ? pair.name : pair.sample);
   }
   return tally;
@@ -79,7 +79,7 @@ absl::optional<LedgerState> LedgerWriter::TakeLast(
 }
 
 void LedgerWriter::BeginEpoch(const LedgerEpoch& epoch,
-                              absl::Span<const CarriedPair> seen) {
+                              absl::Span<const NameBinding> seen) {
   MutexLock lock(mu_);
   if (ledger_ == nullptr) return;
   EndPasses();
@@ -93,7 +93,7 @@ void LedgerWriter::BeginEpoch(const LedgerEpoch& epoch,
 }
 
 void LedgerWriter::Hold(const LedgerHold& hold, bool named,
-                        absl::Span<const CarriedPair> seen) {
+                        absl::Span<const NameBinding> seen) {
   MutexLock lock(mu_);
   if (!Records()) return;
   EndPass();
@@ -150,7 +150,7 @@ void LedgerWriter::Consumed(uint64_t sample) {
   }
 }
 
-void LedgerWriter::ConsumedUnder(const CarriedPair& pair) {
+void LedgerWriter::ConsumedUnder(const NameBinding& pair) {
   MutexLock lock(mu_);
   if (!Records()) return;
   if (KeepsUp() &&

@@ -24,7 +24,7 @@
 #include "core/ledger/ledger_history.h"
 #include "core/ledger/ledger_opens.h"
 #include "core/ledger/ledger_pass.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -75,15 +75,15 @@ class LedgerWriter {
 
   absl::optional<LedgerState> TakeLast(absl::string_view view_path)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void BeginEpoch(const LedgerEpoch& epoch, absl::Span<const CarriedPair> seen)
+  void BeginEpoch(const LedgerEpoch& epoch, absl::Span<const NameBinding> seen)
       ABSL_LOCKS_EXCLUDED(mu_);
   void Hold(const LedgerHold& hold, bool named,
-            absl::Span<const CarriedPair> seen) ABSL_LOCKS_EXCLUDED(mu_);
+            absl::Span<const NameBinding> seen) ABSL_LOCKS_EXCLUDED(mu_);
   void Switch(const LedgerSwitch& change) ABSL_LOCKS_EXCLUDED(mu_);
   void Continue(const LedgerState& state) ABSL_LOCKS_EXCLUDED(mu_);
   void Adopt(const LedgerState& state) ABSL_LOCKS_EXCLUDED(mu_);
   void Consumed(uint64_t sample) ABSL_LOCKS_EXCLUDED(mu_);
-  void ConsumedUnder(const CarriedPair& pair) ABSL_LOCKS_EXCLUDED(mu_);
+  void ConsumedUnder(const NameBinding& pair) ABSL_LOCKS_EXCLUDED(mu_);
   void Opened(const LedgerOpens& opens) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Only the readers that were announced last may say what they read whole.
@@ -153,7 +153,7 @@ class LedgerWriter {
 
   mutable Mutex mu_;
   Ledger* ledger_ ABSL_GUARDED_BY(mu_);
-  // The running pass: how it began, without what it carries, and what of it the
+  // The running pass: how it began, without what it retains, and what of it the
   // ledger has.
   LedgerEpoch begin_ ABSL_GUARDED_BY(mu_);
   LedgerTally tally_ ABSL_GUARDED_BY(mu_);

@@ -6,7 +6,7 @@
 
 namespace shufflefs {
 
-void PackedPairs::Add(const CarriedPair& pair) {
+void PackedPairs::Add(const NameBinding& pair) {
   const uint64_t at = size_ * 2 * width_;
   words_.resize(WordsFor(size_ + 1, width_));
   Put(pair.name, at);

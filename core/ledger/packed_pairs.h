@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -29,10 +29,10 @@ class PackedPairs {
       : width_(width), size_(count), words_(std::move(words)) {}
 
   // REQUIRES: name and sample are below the limit.
-  void Add(const CarriedPair& pair);
+  void Add(const NameBinding& pair);
   uint64_t size() const { return size_; }
   // REQUIRES: index < size().
-  CarriedPair operator[](uint64_t index) const {
+  NameBinding operator[](uint64_t index) const {
     const uint64_t at = index * 2 * width_;
     return {Number(at), Number(at + width_)};
   }

@@ -47,7 +47,7 @@ struct EpochMessage {
     kSignal,    // the user ends the epoch; `next` is the number wanted, or 0
     kRefuse,    // to kSignal: the epoch does not end; `reason` says why
     kAsk,       // tell me your state; `round` 1: and what you know of my names
-    kState,     // the sender's epoch, with all that it has carried
+    kState,     // the sender's epoch, with all that it has retained
     // Keys of the view were written on the sender. `next`: 0 prepare the
     // settings in `reason`, 1 install them, 2 forget them.
     kSwitch,
@@ -80,8 +80,8 @@ struct EpochMessage {
   std::vector<uint64_t> names;
   // kCommit and kHold: names that the receiver has opened in the next epoch.
   std::vector<uint64_t> opened;
-  // kState: what is carried. kPrepared: what threads were told of. kCommit:
-  // what is carried, if no plan says what names show.
+  // kState: what is retained. kPrepared: what threads were told of. kCommit:
+  // what is retained, if no plan says what names show.
   std::vector<EpochPair> pairs;
   uint64_t shown = 0;  // kState: the epoch whose order names show
   uint64_t keys = 0;   // kState: hash of the keys of that epoch

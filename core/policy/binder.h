@@ -2,7 +2,8 @@
 // Binder is the run-time half of a reactive policy. A reader asks for a name,
 // and the binder answers with a sample of the name's group that is in memory
 // and was not shown yet. It is a small state machine without I/O, threads or
-// clocks. The supply (core/pool/supply.h) tells it which samples came and went.
+// clocks. The producer (core/pool/sample_producer.h) tells it which samples
+// came and went.
 //
 // Samples are numbered as in Grouping: those of a group have consecutive
 // numbers, and a name has the number of its own sample. Within an epoch names
@@ -19,9 +20,9 @@
 #include "absl/types/span.h"
 #include "core/base/types.h"
 #include "core/dataset/grouping.h"
-#include "core/policy/carried.h"
 #include "core/policy/mini_epochs.h"
 #include "core/policy/policy.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -42,7 +43,7 @@ struct BinderInput {
   // the repeating factors that the run learnt.
   uint64_t tier_bytes = 0;
   std::vector<bool> staged;
-  std::vector<uint32_t> learnt;
+  std::vector<uint32_t> saved_factors;
 };
 
 struct BinderCounts {
@@ -66,7 +67,7 @@ class Binder {
   // this epoch. Samples that are in memory and were not bound stay, for this
   // epoch.
   virtual void BeginEpoch(Seed seed, Epoch epoch,
-                          absl::Span<const CarriedPair> bound) = 0;
+                          absl::Span<const NameBinding> bound) = 0;
 
   // The sample that `name` shows in this epoch. The first call binds it. All
   // later calls return the same.

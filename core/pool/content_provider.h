@@ -19,7 +19,7 @@
 namespace shufflefs {
 
 // For `status`. Bytes, or counts since the memory was made.
-struct SupplyStatus {
+struct ProducerStatus {
   uint64_t memory_limit = 0;       // if no other view needs memory
   uint64_t memory_guaranteed = 0;  // of it, whatever others need
   uint64_t pool_bytes = 0;         // in memory or on their way
@@ -64,7 +64,7 @@ class ContentProvider {
   // A descriptor of `file` was closed.
   virtual void Close(EntryId file) = 0;
 
-  virtual SupplyStatus status() const = 0;
+  virtual ProducerStatus status() const = 0;
 };
 
 }  // namespace shufflefs

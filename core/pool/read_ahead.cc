@@ -34,18 +34,18 @@ std::shared_ptr<const std::vector<SampleId>> LeftOut(
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<ReadAhead>> ReadAhead::Make(Parts parts) {
-  HeldFiles::Parts files;
+  PrefetchedFiles::Parts files;
   files.catalogue = parts.dataset->shared_catalogue();
   files.source = std::move(parts.source);
   files.memory = std::move(parts.memory);
   files.stall = parts.stall;
-  ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
-                   HeldFiles::Make(std::move(files)));
+  ASSIGN_OR_RETURN(std::shared_ptr<PrefetchedFiles> held,
+                   PrefetchedFiles::Make(std::move(files)));
   return std::shared_ptr<ReadAhead>(
       new ReadAhead(std::move(parts), std::move(held)));
 }
 
-ReadAhead::ReadAhead(Parts parts, std::shared_ptr<HeldFiles> files)
+ReadAhead::ReadAhead(Parts parts, std::shared_ptr<PrefetchedFiles> files)
     : dataset_(parts.dataset),
       addresses_(std::move(parts.addresses)),
       leaves_out_(parts.leaves_out),
@@ -110,8 +110,8 @@ void ReadAhead::FollowFixed(const std::shared_ptr<const Binding>& binding,
   Add(binding.get(), false, ListingSequence(binding));
 }
 
-SupplyStatus ReadAhead::status() const {
-  SupplyStatus status = files_->status();
+ProducerStatus ReadAhead::status() const {
+  ProducerStatus status = files_->status();
   status.how = absl::StrCat(how_, "; ", status.how);
   MutexLock lock(mu_);
   status.hits = hits_;
@@ -180,7 +180,7 @@ bool ReadAhead::StartSample(const Followed& followed, uint64_t position,
                             Pieces& pieces) {
   const Grouping& grouping = dataset_->grouping();
   const SampleId sample = followed.sequence->At(position);
-  const HeldFiles::Owner owner{followed.id, position};
+  const PrefetchedFiles::Owner owner{followed.id, position};
   for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
     const EntryId file = grouping.member(sample, c);
     if (IsLeftOut(file) || files_->IsResident(file) || !files_->MayHold(file)) {
@@ -194,7 +194,7 @@ bool ReadAhead::StartSample(const Followed& followed, uint64_t position,
   return true;
 }
 
-bool ReadAhead::Awaited(const HeldFiles::Owner& owner) {
+bool ReadAhead::Awaited(const PrefetchedFiles::Owner& owner) {
   for (Followed& followed : followed_) {
     if (followed.id != owner.id) continue;
     if (followed.cursors.Awaits(owner.place)) return true;
@@ -207,7 +207,7 @@ bool ReadAhead::Awaited(const HeldFiles::Owner& owner) {
 void ReadAhead::Reclaim() {
   reclaimed_at_ = noted_;
   files_->Reclaim(
-      [this](const HeldFiles::Owner& owner)
+      [this](const PrefetchedFiles::Owner& owner)
           ABSL_NO_THREAD_SAFETY_ANALYSIS { return Awaited(owner); });
 }
 

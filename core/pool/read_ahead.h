@@ -23,7 +23,7 @@
 #include "core/dataset/dataset.h"
 #include "core/pool/content_provider.h"
 #include "core/pool/cursors.h"
-#include "core/pool/held_files.h"
+#include "core/pool/prefetched_files.h"
 #include "core/pool/sample_source.h"
 
 namespace shufflefs {
@@ -33,7 +33,7 @@ namespace shufflefs {
 class ReadAhead : public ContentProvider,
                   public std::enable_shared_from_this<ReadAhead> {
  public:
-  static constexpr uint64_t kLeastMemory = HeldFiles::kLeastMemory;
+  static constexpr uint64_t kLeastMemory = PrefetchedFiles::kLeastMemory;
 
   struct Parts {
     std::shared_ptr<const Dataset> dataset;
@@ -65,7 +65,7 @@ class ReadAhead : public ContentProvider,
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
   void Close(EntryId file) override;
-  SupplyStatus status() const override;
+  ProducerStatus status() const override;
 
  private:
   // A sequence and the cursors of its readers.
@@ -76,9 +76,9 @@ class ReadAhead : public ContentProvider,
     std::unique_ptr<const Sequence> sequence;  // keeps the binding alive
     Cursors cursors;
   };
-  using Pieces = HeldFiles::Pieces;
+  using Pieces = PrefetchedFiles::Pieces;
 
-  ReadAhead(Parts parts, std::shared_ptr<HeldFiles> files);
+  ReadAhead(Parts parts, std::shared_ptr<PrefetchedFiles> files);
 
   void Add(const Binding* binding, bool ranks,
            std::unique_ptr<Sequence> sequence)
@@ -98,7 +98,7 @@ class ReadAhead : public ContentProvider,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Drops the files that no reader will ask for.
   void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Awaited(const HeldFiles::Owner& owner)
+  bool Awaited(const PrefetchedFiles::Owner& owner)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint64_t MostAhead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -114,7 +114,7 @@ class ReadAhead : public ContentProvider,
   const uint64_t mean_bytes_;  // of a sample that is read ahead
   // Self-synchronised. Called with mu_ held. Its lock is never held when mu_ is
   // taken.
-  const std::shared_ptr<HeldFiles> files_;
+  const std::shared_ptr<PrefetchedFiles> files_;
 
   mutable Mutex mu_;
   std::list<Followed> followed_ ABSL_GUARDED_BY(mu_);  // last read first

@@ -109,7 +109,7 @@ void StagedSets::TellRequests() {
   {
     MutexLock lock(mu_);
     const uint64_t version = mini_epochs_->requests_version();
-    if (std::exchange(told_version_, version) == version) return;
+    if (std::exchange(notified_version_, version) == version) return;
   }
   parts_.requests_changed();
 }

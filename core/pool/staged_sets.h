@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StagedSets is the part of a supply that serves mini-epochs. A tier asks it
+// StagedSets is the part of a producer that serves mini-epochs. A tier asks it
 // what to copy, the view tells it what was shown and what the job reports, and
-// it passes all that to the supply's binder under the supply's lock.
+// it passes all that to the producer's binder under the producer's lock.
 #ifndef SHUFFLEFS_CORE_POOL_STAGED_SETS_H_
 #define SHUFFLEFS_CORE_POOL_STAGED_SETS_H_
 
@@ -70,9 +70,9 @@ class StagedSets : public StagingPlan {
   const std::shared_ptr<const Dataset> dataset_;
   const bool exist_;
 
-  Mutex& mu_;  // the supply's
+  Mutex& mu_;  // the producer's
   MiniEpochs* const mini_epochs_ ABSL_PT_GUARDED_BY(mu_);
-  uint64_t told_version_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t notified_version_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace shufflefs

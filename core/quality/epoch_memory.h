@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/quality/mixing.h"
+#include "core/quality/shuffle_quality.h"
 
 namespace shufflefs {
 
@@ -30,10 +30,10 @@ struct EpochMemory {
     uint64_t pairs = 0;  // compared pairs of epochs
     // Pearson's correlation of a sample's positions among the samples of its
     // group that came in both epochs. Uniform: 0.
-    MixingMeasure correlation;
+    QualityMeasure correlation;
     // The share of successive samples in their group that were within kNear of
     // each other in the other epoch.
-    MixingMeasure neighbours;
+    QualityMeasure neighbours;
   };
   // [0] compares with the previous epoch, [1] with the one before that, and so
   // on.

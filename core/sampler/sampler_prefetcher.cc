@@ -33,9 +33,9 @@ constexpr uint64_t kLookForMemory = 16;  // rounds
 constexpr uint64_t kAllCached = 512;
 constexpr uint64_t kAskedOf = 16;
 
-// The memory of jobs, without the held files: enough for two jobs over all
-// files and some smaller ones. At most a quarter of the guarantee. Whole pages,
-// as the pool counts them.
+// The memory of jobs, without the prefetched files: enough for two jobs over
+// all files and some smaller ones. At most a quarter of the guarantee. Whole
+// pages, as the pool counts them.
 uint64_t JobBytes(const SamplerPrefetcher::Parts& parts) {
   const uint64_t files = parts.dataset->catalogue().file_count();
   return std::min(
@@ -50,21 +50,21 @@ uint64_t JobBytes(const SamplerPrefetcher::Parts& parts) {
 absl::StatusOr<std::shared_ptr<SamplerPrefetcher>> SamplerPrefetcher::Make(
     Parts parts) {
   RETURN_IF_ERROR(parts.memory.CheckLeast(kLeastMemory));
-  HeldFiles::Parts files;
+  PrefetchedFiles::Parts files;
   files.catalogue = parts.dataset->shared_catalogue();
   files.source = std::move(parts.source);
   files.memory = parts.memory;
   ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> of_jobs,
                    files.memory.Reserve(JobBytes(parts)));
   files.stall = parts.stall;
-  ASSIGN_OR_RETURN(std::shared_ptr<HeldFiles> held,
-                   HeldFiles::Make(std::move(files)));
+  ASSIGN_OR_RETURN(std::shared_ptr<PrefetchedFiles> held,
+                   PrefetchedFiles::Make(std::move(files)));
   return std::shared_ptr<SamplerPrefetcher>(new SamplerPrefetcher(
       std::move(parts), std::move(held), std::move(of_jobs)));
 }
 
 SamplerPrefetcher::SamplerPrefetcher(Parts parts,
-                                     std::shared_ptr<HeldFiles> files,
+                                     std::shared_ptr<PrefetchedFiles> files,
                                      std::unique_ptr<PoolShare> of_jobs)
     : dataset_(parts.dataset),
       addresses_(std::move(parts.addresses)),
@@ -237,7 +237,7 @@ bool SamplerPrefetcher::Fill(const std::stop_token& stop) {
   }
   DropCached(next, stop);
   if (stop.stop_requested()) return false;
-  HeldFiles::Pieces pieces;
+  PrefetchedFiles::Pieces pieces;
   bool some_wait = false;
   {
     MutexLock lock(jobs_mu_);
@@ -315,7 +315,7 @@ void SamplerPrefetcher::Foresee(JobFinder::Found& found,
   }
 }
 
-void SamplerPrefetcher::Start(HeldFiles::Pieces& pieces) {
+void SamplerPrefetcher::Start(PrefetchedFiles::Pieces& pieces) {
   const uint64_t most = addresses_.empty() ? kWindow : kQueued;
   while (files_->coming() < most) {
     const std::optional<Request> request = queue_.Take();
@@ -326,7 +326,7 @@ void SamplerPrefetcher::Start(HeldFiles::Pieces& pieces) {
     if (plan == nullptr || !plan->Awaits(request->index)) continue;
     const EntryId file = found->job.index().file(request->index);
     if (files_->IsResident(file) || !files_->MayHold(file)) continue;
-    const HeldFiles::Owner owner{request->job, request->index};
+    const PrefetchedFiles::Owner owner{request->job, request->index};
     if (files_->Start(file, owner, pieces)) continue;
     if (short_of_memory_++ % kLookForMemory == 0) Reclaim();
     if (files_->Start(file, owner, pieces)) continue;
@@ -345,12 +345,14 @@ uint64_t SamplerPrefetcher::AddressOf(EntryId file) const {
 }
 
 void SamplerPrefetcher::Reclaim() {
-  files_->Reclaim(
-      [this](const HeldFiles::Owner& owner) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        JobFinder::Found* const found = jobs_.Find(owner.id);
-        return found != nullptr && found->job.plan() != nullptr &&
-               found->job.plan()->Awaits(static_cast<uint32_t>(owner.place));
-      });
+  files_->Reclaim([this](const PrefetchedFiles::Owner& owner)
+                      ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                        JobFinder::Found* const found = jobs_.Find(owner.id);
+                        return found != nullptr &&
+                               found->job.plan() != nullptr &&
+                               found->job.plan()->Awaits(
+                                   static_cast<uint32_t>(owner.place));
+                      });
 }
 
 }  // namespace shufflefs

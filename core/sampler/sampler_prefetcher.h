@@ -39,8 +39,8 @@
 #include "core/dataset/dataset.h"
 #include "core/io/cscan_queue.h"
 #include "core/pool/content_provider.h"
-#include "core/pool/held_files.h"
 #include "core/pool/pool_memory.h"
+#include "core/pool/prefetched_files.h"
 #include "core/readers/job_tracker.h"
 #include "core/sampler/cached_finder.h"
 #include "core/sampler/followed_job.h"
@@ -67,7 +67,7 @@ struct SamplerPrefetcherStatus {
 // Thread-safe. No call waits for a device.
 class SamplerPrefetcher : public ContentProvider {
  public:
-  static constexpr uint64_t kLeastMemory = HeldFiles::kLeastMemory;
+  static constexpr uint64_t kLeastMemory = PrefetchedFiles::kLeastMemory;
 
   struct Parts {
     std::shared_ptr<const Dataset> dataset;
@@ -112,7 +112,7 @@ class SamplerPrefetcher : public ContentProvider {
     files_->Read(file, offset, length, std::move(done));
   }
   void Close(EntryId file) override { files_->Close(file); }
-  SupplyStatus status() const override;
+  ProducerStatus status() const override;
 
   SamplerPrefetcherStatus prefetcher() const;
 
@@ -140,7 +140,7 @@ class SamplerPrefetcher : public ContentProvider {
     absl::optional<DrawnSeed> drawn;  // set: searches its generator
   };
 
-  SamplerPrefetcher(Parts parts, std::shared_ptr<HeldFiles> files,
+  SamplerPrefetcher(Parts parts, std::shared_ptr<PrefetchedFiles> files,
                     std::unique_ptr<PoolShare> of_jobs);
   void Run(std::stop_token stop);
   void Add(const Beginning& begun) ABSL_LOCKS_EXCLUDED(mu_);
@@ -181,7 +181,8 @@ class SamplerPrefetcher : public ContentProvider {
                      const std::stop_token& stop) ABSL_LOCKS_EXCLUDED(jobs_mu_);
   // Takes requests from the queue, gets memory for their files, and appends the
   // pieces to fetch.
-  void Start(HeldFiles::Pieces& pieces) ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
+  void Start(PrefetchedFiles::Pieces& pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   uint64_t MostAhead(const FollowedJob& job) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
   void Reclaim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jobs_mu_);
@@ -216,7 +217,7 @@ class SamplerPrefetcher : public ContentProvider {
   const bool searches_;
   // Self-synchronised.
   JobTracker& job_tracker_;
-  const std::shared_ptr<HeldFiles> files_;
+  const std::shared_ptr<PrefetchedFiles> files_;
   std::atomic<bool> sees_opens_{false};
   // A bit per entry: a reader may have read it. The kernel has no other file.
   std::vector<std::atomic<uint64_t>> read_;

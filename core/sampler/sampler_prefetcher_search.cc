@@ -143,8 +143,8 @@ void SamplerPrefetcher::Found(uint64_t job, const DrawnSeed& drawn,
   Wake();
 }
 
-SupplyStatus SamplerPrefetcher::status() const {
-  SupplyStatus status = files_->status();
+ProducerStatus SamplerPrefetcher::status() const {
+  ProducerStatus status = files_->status();
   status.how = absl::StrCat(how_, "; ", status.how);
   status.hits = hits_.load(std::memory_order_relaxed);
   status.misses = misses_.load(std::memory_order_relaxed);

@@ -31,8 +31,9 @@ uint64_t HashOn(uint64_t hash, const std::vector<T>& column) {
 }
 
 bool MakesSense(uint64_t place) {
-  return place < KnownPlaces::kAddresses || place == KnownPlaces::kNoAddress ||
-         place == KnownPlaces::kNotAsked;
+  return place < KnownAddresses::kAddresses ||
+         place == KnownAddresses::kNoAddress ||
+         place == KnownAddresses::kNotAsked;
 }
 
 }  // namespace
@@ -50,8 +51,8 @@ uint64_t PlacesIdentity(const Catalogue& catalogue) {
   return HashOn(hash, devices);
 }
 
-absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
-                        const FilePlace& place) {
+absl::Status SavePlaces(const KnownAddresses& places,
+                        const Catalogue& catalogue, const FilePlace& place) {
   PlacesHeader header = {.head = {},
                          .identity = PlacesIdentity(catalogue),
                          .entries = places.by_entry.size()};
@@ -59,10 +60,11 @@ absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
                                          {ColumnBytes(places.by_entry)}));
 }
 
-absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
-                                        uint64_t identity, uint64_t entries) {
+absl::StatusOr<KnownAddresses> ParsePlaces(absl::string_view bytes,
+                                           uint64_t identity,
+                                           uint64_t entries) {
   PlacesHeader header;
-  KnownPlaces places;
+  KnownAddresses places;
   CheckedReader reader(kPlacesFormat, bytes);
   RETURN_IF_ERROR(reader.ReadHeader(header));
   reader.Take(header.entries, places.by_entry);
@@ -77,15 +79,15 @@ absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
   return places;
 }
 
-absl::StatusOr<KnownPlaces> LoadPlaces(const Catalogue& catalogue,
-                                       const FilePlace& place) {
+absl::StatusOr<KnownAddresses> LoadPlaces(const Catalogue& catalogue,
+                                          const FilePlace& place) {
   // Large enough to recognise a file of a larger catalogue, or another kind of
   // file.
   const uint64_t most =
       (uint64_t{1} << 20) +
       uint64_t{catalogue.entry_count()} * 2 * sizeof(uint64_t);
   ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(place, most));
-  absl::StatusOr<KnownPlaces> parsed =
+  absl::StatusOr<KnownAddresses> parsed =
       ParsePlaces(bytes, PlacesIdentity(catalogue), catalogue.entry_count());
   if (!parsed.ok()) return Annotate(parsed.status(), place.path());
   return parsed;

@@ -4,7 +4,7 @@
 // saves only time: if it is gone or refused, the file system is asked again.
 //
 // A file is input like any other. An accepted file has an address, or one of
-// the two special values of KnownPlaces, for each entry of the catalogue.
+// the two special values of KnownAddresses, for each entry of the catalogue.
 #ifndef SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_
 #define SHUFFLEFS_CORE_SCAN_PLACES_FILE_H_
 
@@ -27,20 +27,20 @@ uint64_t PlacesIdentity(const Catalogue& catalogue);
 
 // Errors: as for ReplaceFile, core/base/files/atomic_file.h. REQUIRES: one
 // place per entry.
-absl::Status SavePlaces(const KnownPlaces& places, const Catalogue& catalogue,
-                        const FilePlace& place);
+absl::Status SavePlaces(const KnownAddresses& places,
+                        const Catalogue& catalogue, const FilePlace& place);
 
 // Errors, each naming the path: those of ReadWholeFile (ENOENT if none was
 // saved); InvalidArgument if it holds no places or has another version;
 // FailedPrecondition if it belongs to another catalogue; DataLoss if it is cut
 // off, damaged or invalid.
-absl::StatusOr<KnownPlaces> LoadPlaces(const Catalogue& catalogue,
-                                       const FilePlace& place);
+absl::StatusOr<KnownAddresses> LoadPlaces(const Catalogue& catalogue,
+                                          const FilePlace& place);
 
 // The same for bytes in memory, for a catalogue with this identity and number
 // of entries.
-absl::StatusOr<KnownPlaces> ParsePlaces(absl::string_view bytes,
-                                        uint64_t identity, uint64_t entries);
+absl::StatusOr<KnownAddresses> ParsePlaces(absl::string_view bytes,
+                                           uint64_t identity, uint64_t entries);
 
 }  // namespace shufflefs
 

@@ -111,7 +111,7 @@ absl::optional<std::string> Compare(const SourceDir& source,
 
 // Compares the users of the catalogue with the users to be served now.
 absl::optional<std::string> CompareUsers(const Catalogue& catalogue,
-                                         const DriftOptions& options) {
+                                         const StalenessOptions& options) {
   if (catalogue.serves_others() != options.serves_others) {
     return std::string("it was made for other users");
   }
@@ -158,9 +158,9 @@ absl::optional<std::string> FindInEntries(const SourceDir& source,
 
 }  // namespace
 
-absl::optional<std::string> FindDrift(const SourceDir& source,
-                                      const Catalogue& catalogue,
-                                      const DriftOptions& options) {
+absl::optional<std::string> FindStaleness(const SourceDir& source,
+                                          const Catalogue& catalogue,
+                                          const StalenessOptions& options) {
   if (const auto other = CompareUsers(catalogue, options)) {
     return Line(source, "", *other);
   }

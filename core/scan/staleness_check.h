@@ -13,7 +13,7 @@
 
 namespace shufflefs {
 
-struct DriftOptions {
+struct StalenessOptions {
   int threads = 0;  // 0 = as many as a scan uses
   // The users for whom the next scan would be.
   Credentials reader = Credentials::OfProcess();
@@ -32,9 +32,9 @@ struct DriftOptions {
 // was rewritten in place does not: with many files, only its reader notices, by
 // its identity. A directory counts as changed if it was changed so shortly
 // before the scan that its time could not show a later change.
-absl::optional<std::string> FindDrift(const SourceDir& source,
-                                      const Catalogue& catalogue,
-                                      const DriftOptions& options);
+absl::optional<std::string> FindStaleness(const SourceDir& source,
+                                          const Catalogue& catalogue,
+                                          const StalenessOptions& options);
 
 // The same for the rights of every file, however many there are: mode, owner
 // and access control list. Takes about as long as a scan. Ends when `stop` is

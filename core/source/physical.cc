@@ -17,13 +17,13 @@
 namespace shufflefs {
 namespace {
 
-constexpr uint64_t kUnknown = KnownPlaces::kNoAddress;
+constexpr uint64_t kUnknown = KnownAddresses::kNoAddress;
 constexpr uint64_t kBlock = 4096;
 // Files without an address begin at a multiple of this after the others, so
 // that no block of any policy holds both kinds.
 constexpr uint64_t kGap = uint64_t{1} << 30;
 constexpr int kDeviceShift = 56;
-static_assert(KnownPlaces::kAddresses == uint64_t{1} << kDeviceShift);
+static_assert(KnownAddresses::kAddresses == uint64_t{1} << kDeviceShift);
 // After so many refusals a file system is not asked any more.
 constexpr uint32_t kEnoughRefusals = 16;
 
@@ -46,11 +46,11 @@ uint64_t ExtentNow(int fd, uint32_t flags, bool* refused) {
   *refused = false;
   if (ioctl(fd, FS_IOC_FIEMAP, map) != 0) {
     *refused = errno == EOPNOTSUPP || errno == ENOTTY || errno == ENOSYS;
-    return *refused ? kUnknown : KnownPlaces::kNotAsked;
+    return *refused ? kUnknown : KnownAddresses::kNotAsked;
   }
   const fiemap_extent& extent = map->fm_extents[0];
   if (map->fm_mapped_extents > 0 && (extent.fe_flags & kNotYet) != 0) {
-    return KnownPlaces::kNotAsked;
+    return KnownAddresses::kNotAsked;
   }
   if (map->fm_mapped_extents == 0 || (extent.fe_flags & kMeaningless) != 0 ||
       extent.fe_physical >> kDeviceShift != 0) {
@@ -64,7 +64,7 @@ uint64_t ExtentNow(int fd, uint32_t flags, bool* refused) {
 // the same epoch.
 uint64_t FirstExtent(int fd, bool* refused) {
   const uint64_t now = ExtentNow(fd, 0, refused);
-  if (now != KnownPlaces::kNotAsked) return now;
+  if (now != KnownAddresses::kNotAsked) return now;
   return ExtentNow(fd, FIEMAP_FLAG_SYNC, refused);
 }
 
@@ -124,7 +124,7 @@ uint64_t Mapper::Ask(uint32_t index) {
   asked_.fetch_add(1, std::memory_order_relaxed);
   absl::StatusOr<UniqueFd> fd =
       source_.Open(catalogue_.path(entries_[index]), O_RDONLY);
-  if (!fd.ok()) return KnownPlaces::kNotAsked;
+  if (!fd.ok()) return KnownAddresses::kNotAsked;
   bool refused = false;
   const uint64_t address = FirstExtent(fd->get(), &refused);
   if (refused) refusals.fetch_add(1, std::memory_order_relaxed);
@@ -136,13 +136,13 @@ void Mapper::MapOne(uint32_t index) {
   uint64_t* known = options_.known == nullptr
                         ? nullptr
                         : &options_.known->by_entry[entries_[index].value()];
-  uint64_t address = known == nullptr ? KnownPlaces::kNotAsked : *known;
-  if (address == KnownPlaces::kNotAsked) {
+  uint64_t address = known == nullptr ? KnownAddresses::kNotAsked : *known;
+  if (address == KnownAddresses::kNotAsked) {
     address = Ask(index);
     if (known != nullptr) *known = address;
   }
   layout_.addresses[index] =
-      address == KnownPlaces::kNotAsked ? kUnknown : address;
+      address == KnownAddresses::kNotAsked ? kUnknown : address;
 }
 
 // Returns false if it was stopped.

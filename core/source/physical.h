@@ -18,7 +18,7 @@
 namespace shufflefs {
 
 // Answers of the file system from before, so that it is not asked again.
-struct KnownPlaces {
+struct KnownAddresses {
   // The file has no address.
   static constexpr uint64_t kNoAddress = ~uint64_t{0};
   // The file system was not asked, or too early.
@@ -34,7 +34,7 @@ struct PhysicalOptions {
   bool inode_order = false;
   // If not null, holds one value per entry of the catalogue. Known addresses
   // are not asked for; new ones are stored here.
-  KnownPlaces* known = nullptr;
+  KnownAddresses* known = nullptr;
   std::stop_token stop;
 };
 

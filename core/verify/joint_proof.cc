@@ -22,11 +22,11 @@ using Key = std::pair<std::string, uint64_t>;  // view path, epoch
 using Passes = std::map<Key, std::vector<NodePass>>;
 
 // If names are bound on demand, each node records only what it knows of the
-// names that were carried.
+// names that were retained.
 bool OneBinding(LedgerEpoch a, LedgerEpoch b) {
   if (a.reactive && b.reactive) {
-    a.carried.clear();
-    b.carried.clear();
+    a.retained.clear();
+    b.retained.clear();
   }
   return SameBinding(a, b);
 }
@@ -55,16 +55,16 @@ const std::vector<NodePass>* Find(const Passes& all, const Key& epoch) {
 
 // The samples that keep their names when `passes` begin. The number of names is
 // only what a ledger claims, so no memory is taken by it.
-SampleSet Carried(const std::vector<NodePass>* passes) {
-  SampleSet carried;
-  if (passes == nullptr) return carried;
+SampleSet Retained(const std::vector<NodePass>* passes) {
+  SampleSet retained;
+  if (passes == nullptr) return retained;
   for (const NodePass& one : *passes) {
-    for (const CarriedPair& pair : one.pass.pass.begin.carried) {
-      carried.Add(pair.sample);
+    for (const NameBinding& pair : one.pass.pass.begin.retained) {
+      retained.Add(pair.sample);
     }
   }
-  carried.Settle();
-  return carried;
+  retained.Settle();
+  return retained;
 }
 
 bool SharesBinding(const std::vector<NodePass>* passes,
@@ -79,15 +79,15 @@ bool BoundAnew(const LedgerEpoch& begin) {
   return begin.moves && begin.binding == begin.epoch && !begin.identity;
 }
 
-// How many of the samples that were carried into an epoch were consumed in the
+// How many of the samples that were retained in an epoch were consumed in the
 // one before, and not in it.
 uint64_t CountEarly(const std::vector<NodePass>* before,
-                    const SampleSet& carried, SampleSet consumed) {
+                    const SampleSet& retained, SampleSet consumed) {
   uint64_t early = 0;
   if (before == nullptr) return early;
   for (const NodePass& one : *before) {
     one.pass.consumed.ForEach([&](uint64_t sample) {
-      if (carried.Contains(sample) && consumed.Add(sample)) ++early;
+      if (retained.Contains(sample) && consumed.Add(sample)) ++early;
     });
   }
   return early;
@@ -105,7 +105,7 @@ JointEpoch Join(const Passes& all, const Key& key,
   const std::vector<NodePass>* const next =
       Find(all, {key.first, key.second + 1});
   joint.held = SharesBinding(before, begin) || SharesBinding(next, begin);
-  const SampleSet carried = Carried(next);
+  const SampleSet retained = Retained(next);
   SampleSet consumed;
   for (const NodePass& one : passes) {
     joint.running = joint.running || one.pass.proof.running;
@@ -121,13 +121,13 @@ JointEpoch Join(const Passes& all, const Key& key,
     one.pass.consumed.ForEach([&](uint64_t sample) {
       if (consumed.Add(sample)) {
         ++joint.consumed;
-      } else if (!carried.Contains(sample)) {
+      } else if (!retained.Contains(sample)) {
         ++joint.again;
       }
     });
   }
   consumed.Settle();
-  joint.early = CountEarly(before, Carried(&passes), std::move(consumed));
+  joint.early = CountEarly(before, Retained(&passes), std::move(consumed));
   return joint;
 }
 

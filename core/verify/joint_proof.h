@@ -32,10 +32,10 @@ struct JointEpoch {
   // The rest counts what was consumed on `nodes`.
   uint64_t consumed = 0;  // different samples
   // Consumptions of a sample on one more node. A sampler that gives all ranks
-  // equally many samples repeats some. Samples that are carried into the next
+  // equally many samples repeats some. Samples that are retained in the next
   // epoch are not counted: their second open belongs to that epoch.
   uint64_t again = 0;
-  // Samples that were carried into this epoch and are only recorded in the one
+  // Samples that were retained in this epoch and are only recorded in the one
   // before. They may have been opened for this one, before all nodes were in
   // it.
   uint64_t early = 0;

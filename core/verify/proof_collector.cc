@@ -66,20 +66,20 @@ void ProofCollector::OnEpoch(const LedgerEpoch& epoch) {
 
 // Names that were opened again in the pass that had ended were opened for the
 // next one, if that began by itself. (If the user ends an epoch, nothing is
-// carried, whatever was opened.)
+// retained, whatever was opened.)
 uint64_t ProofCollector::BoundAnew(const Pass& before,
                                    const LedgerEpoch& next) {
   const uint64_t then = before.pass.begin.epoch.value();
-  if (next.carried.empty() || next.apart || next.epoch.value() != then + 1 ||
+  if (next.retained.empty() || next.apart || next.epoch.value() != then + 1 ||
       SameBinding(before.pass.begin, next)) {
     return 0;
   }
-  SampleSet carried;
-  for (const CarriedPair& pair : next.carried) carried.Add(pair.name);
-  carried.Settle();
+  SampleSet retained;
+  for (const NameBinding& pair : next.retained) retained.Add(pair.name);
+  retained.Settle();
   SampleSet lost;
   for (const uint64_t name : before.again) {
-    if (!carried.Contains(name)) lost.Add(name);
+    if (!retained.Contains(name)) lost.Add(name);
   }
   lost.Settle();
   return lost.size();
@@ -92,7 +92,7 @@ void ProofCollector::OnConsumed(uint8_t view, uint64_t sample) {
   ++running->unnamed;
 }
 
-void ProofCollector::OnShown(uint8_t view, const CarriedPair& pair) {
+void ProofCollector::OnShown(uint8_t view, const NameBinding& pair) {
   if (Pass* running = Running(view)) running->pass.shown.Add(pair);
 }
 

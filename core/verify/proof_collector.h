@@ -35,7 +35,7 @@ class ProofCollector : public LedgerVisitor {
 
   void OnEpoch(const LedgerEpoch& epoch) override;
   void OnConsumed(uint8_t view, uint64_t sample) override;
-  void OnShown(uint8_t view, const CarriedPair& pair) override;
+  void OnShown(uint8_t view, const NameBinding& pair) override;
   void OnBound(uint8_t view, const PackedPairs& pairs) override;
   void OnOpens(uint8_t view, const LedgerOpens& opens) override;
   void OnHold(const LedgerHold& hold) override;

@@ -47,7 +47,7 @@ class Prover {
   void AddPairs(const LedgerPass& pass, EpochProof& proof) const;
   std::shared_ptr<const Order> OrderOf(const LedgerPass& pass,
                                        const EpochProof& proof) const;
-  void AddMixing(const LedgerPass& pass, EpochProof& proof);
+  void AddQuality(const LedgerPass& pass, EpochProof& proof);
   void AddMemory(const LedgerPass& pass, const Order* order);
 
   const BindingMaker& make_binding_;
@@ -105,7 +105,7 @@ absl::Status Prover::Bijection(const CollectedPass& collected) {
   }
   if (!plan_.ok()) return plan_;
   for (uint64_t i = 0; i < pass.shown.size(); ++i) {
-    const CarriedPair pair = pass.shown[i];
+    const NameBinding pair = pass.shown[i];
     const SampleId planned = (*binding_)->ShownSample(SampleId(pair.name));
     if (planned == SampleId(pair.sample)) continue;
     const Dataset& dataset = (*binding_)->plan().dataset();
@@ -137,7 +137,7 @@ std::shared_ptr<const Order> Prover::OrderOf(const LedgerPass& pass,
     return {plan, &plan->view_order()};
   }
   if (pass.begin.repeats) return nullptr;  // not an order of all samples
-  if (!proof.complete() && proof.consumed < 2 * MixingInput().batch) {
+  if (!proof.complete() && proof.consumed < 2 * QualityInput().batch) {
     return nullptr;
   }
   std::vector<uint64_t> samples;
@@ -149,12 +149,12 @@ std::shared_ptr<const Order> Prover::OrderOf(const LedgerPass& pass,
                                                pass.begin.names);
 }
 
-void Prover::AddMixing(const LedgerPass& pass, EpochProof& proof) {
+void Prover::AddQuality(const LedgerPass& pass, EpochProof& proof) {
   const std::shared_ptr<const Order> order = OrderOf(pass, proof);
   Measured& before = measured_[pass.begin.view_path];
   if (order != nullptr) {
     const Grouping& grouping = (*binding_)->plan().dataset().grouping();
-    MixingInput input;
+    QualityInput input;
     input.order = order.get();
     input.source_size = pass.begin.names;
     if (Comparable(before.begin, pass.begin)) input.other = before.order.get();
@@ -162,8 +162,8 @@ void Prover::AddMixing(const LedgerPass& pass, EpochProof& proof) {
       return grouping.group_of(SampleId(sample)).value();
     };
     input.seed = pass.begin.seed;
-    proof.mixing = MeasureMixing(input);
-    proof.mixing_compared = input.other != nullptr;
+    proof.quality = MeasureShuffleQuality(input);
+    proof.quality_compared = input.other != nullptr;
   }
   AddMemory(pass, order.get());
   before.begin = pass.begin;
@@ -209,7 +209,7 @@ EpochProof Prover::Prove(CollectedPass collected) {
     proof.times = TimesShown(collected.pass);
   }
   AddPairs(collected.pass, proof);
-  AddMixing(collected.pass, proof);
+  AddQuality(collected.pass, proof);
   return proof;
 }
 

@@ -24,9 +24,9 @@
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/ledger/ledger_format.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/quality/epoch_memory.h"
-#include "core/quality/mixing.h"
+#include "core/quality/shuffle_quality.h"
 
 namespace shufflefs {
 
@@ -60,15 +60,15 @@ struct EpochProof {
   std::string not_shown;
   std::string not_read;
   // For the current reactive epoch: what names show, as in LedgerState::bound.
-  std::vector<CarriedPair> bound;
+  std::vector<NameBinding> bound;
 
   // How well the samples were mixed; their groups are the labels. Measures the
   // plan's order. For a reactive epoch, measures the order of consumption, if
   // it has at least two batches. Compared with the view's previous pass if that
   // is of the same kind and not another hold of the same plan. Empty if the
   // order is the source's or cannot be replayed.
-  absl::optional<MixingReport> mixing;
-  bool mixing_compared = false;  // compared with an earlier pass
+  absl::optional<QualityReport> quality;
+  bool quality_compared = false;  // compared with an earlier pass
 
   bool complete() const { return consumed == begin.names; }
   // Returns whether it ended with names that nobody opened. A reader that still
@@ -93,7 +93,7 @@ struct LedgerProof {
   // DataLoss if the ledger is damaged: nothing after the damage is proven.
   absl::Status ledger;
   // By view path: how much the orders of consecutive epochs, as
-  // EpochProof::mixing measures them, have in common. Covers the epochs since
+  // EpochProof::quality measures them, have in common. Covers the epochs since
   // the last change of the dataset or a key.
   std::map<std::string, EpochMemory> memory;
 

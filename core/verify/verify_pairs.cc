@@ -63,16 +63,16 @@ std::string FirstAbsent(const PackedPairs& shown, const Dataset& dataset,
 
 }  // namespace
 
-absl::Status ProvePairs(std::vector<CarriedPair> pairs, const Dataset* dataset,
+absl::Status ProvePairs(std::vector<NameBinding> pairs, const Dataset* dataset,
                         bool repeats) {
   Faults faults(dataset);
   std::sort(pairs.begin(), pairs.end(),
-            [](const CarriedPair& a, const CarriedPair& b) {
+            [](const NameBinding& a, const NameBinding& b) {
               return std::tie(a.sample, a.name) < std::tie(b.sample, b.name);
             });
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const CarriedPair& pair = pairs[i];
+    const NameBinding& pair = pairs[i];
     if (dataset != nullptr &&
         dataset->grouping().group_of(SampleId(pair.name)) !=
             dataset->grouping().group_of(SampleId(pair.sample))) {
@@ -84,7 +84,7 @@ absl::Status ProvePairs(std::vector<CarriedPair> pairs, const Dataset* dataset,
     }
   }
   std::sort(pairs.begin(), pairs.end(),
-            [](const CarriedPair& a, const CarriedPair& b) {
+            [](const NameBinding& a, const NameBinding& b) {
               return std::tie(a.name, a.sample) < std::tie(b.name, b.sample);
             });
   for (size_t i = 1; i < pairs.size(); ++i) {
@@ -97,9 +97,9 @@ absl::Status ProvePairs(std::vector<CarriedPair> pairs, const Dataset* dataset,
 
 LeftOut FirstLeftOut(const PackedPairs& shown, const Dataset& dataset) {
   return {FirstAbsent(shown, dataset,
-                      [](const CarriedPair& pair) { return pair.sample; }),
+                      [](const NameBinding& pair) { return pair.sample; }),
           FirstAbsent(shown, dataset,
-                      [](const CarriedPair& pair) { return pair.name; })};
+                      [](const NameBinding& pair) { return pair.name; })};
 }
 
 }  // namespace shufflefs

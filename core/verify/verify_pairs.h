@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "core/dataset/dataset.h"
 #include "core/ledger/packed_pairs.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -22,7 +22,7 @@ namespace shufflefs {
 // Without a dataset (null) groups are not checked, and numbers replace the
 // paths. `repeats`: a sample may be shown under several names. REQUIRES: names
 // and samples are below the dataset's samples.
-absl::Status ProvePairs(std::vector<CarriedPair> pairs, const Dataset* dataset,
+absl::Status ProvePairs(std::vector<NameBinding> pairs, const Dataset* dataset,
                         bool repeats = false);
 
 // The paths of the first sample that an ended epoch did not show, and of the

@@ -45,7 +45,7 @@ bool NoneIsShuffled(const ViewSetup& setup) {
 std::string ShownLine(const ViewSetup& setup) {
   const std::string start = absl::StrCat("policy ", setup.policy->name(), "; ");
   const ContainerSet* const containers = setup.records.containers.get();
-  if (setup.records.pool == nullptr || containers == nullptr ||
+  if (setup.records.producer == nullptr || containers == nullptr ||
       !ShufflesRecords(*setup.policy, setup.config, *setup.dataset)) {
     return start + NamesLine(setup);
   }
@@ -68,7 +68,7 @@ std::string BegunLine(const ViewSetup& setup, Epoch epoch) {
 
 bool ProgramOrders(const ViewSetup& setup) {
   return setup.config.layout == Layout::kTree && !setup.rebinds() &&
-         setup.records.pool == nullptr;
+         setup.records.producer == nullptr;
 }
 
 std::string PassWarning(const ViewSetup& setup, ReadBefore waits_for) {

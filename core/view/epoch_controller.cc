@@ -12,9 +12,9 @@
 namespace shufflefs {
 namespace {
 
-// If more names than this are bound, they are not carried into a new binding in
+// If more names than this are bound, they are not retained in a new binding in
 // mid-epoch.
-constexpr size_t kMostCarried = 8192;
+constexpr size_t kMostRetained = 8192;
 
 std::string VerdictName(char rule) {
   switch (rule) {
@@ -32,7 +32,7 @@ constexpr char kNotShared[] =
     "joined after something was read and share the next epoch; see shufflectl "
     "peers";
 
-bool ShowsItself(const CarriedPair& pair) { return pair.name == pair.sample; }
+bool ShowsItself(const NameBinding& pair) { return pair.name == pair.sample; }
 
 // With mini-epochs a name may show nothing yet.
 void LeadTo(absl::optional<SampleId> name, OpenTracker::Walk& walk) {
@@ -44,31 +44,33 @@ bool StopsMoving(const ViewSetup* next) {
   return next != nullptr && !next->rebinds();
 }
 
-// If names are not to move any more, carried names would show other samples for
-// ever. So the switch to `next` (may be null) waits for a boundary at which all
-// that are carried show their own. Until then, names that are not carried do.
+// If names are not to move any more, retained names would show other samples
+// for ever. So the switch to `next` (may be null) waits for a boundary at which
+// all that are retained show their own. Until then, names that are not retained
+// do.
 bool MustReturn(const ViewSetup* next,
-                const std::vector<CarriedPair>& carried) {
-  return StopsMoving(next) && !absl::c_all_of(carried, ShowsItself);
+                const std::vector<NameBinding>& retained) {
+  return StopsMoving(next) && !absl::c_all_of(retained, ShowsItself);
 }
 
 // A reader with a fixed order opens the same name first in every epoch. If that
-// name were carried each time, its sample would come more often than its share,
-// or the name would never return to its own.
-bool MayNotCarry(const Binding& binding, SampleId name, const ViewSetup* next) {
+// name were retained each time, its sample would come more often than its
+// share, or the name would never return to its own.
+bool MayNotRetain(const Binding& binding, SampleId name,
+                  const ViewSetup* next) {
   return binding.repeats() ||
          (StopsMoving(next) && binding.ShownSample(name) != name);
 }
 
 // Lets the setup that is due take effect. Returns the one before. Keys that
-// decide which samples exist cannot change while mounted, so carried names stay
-// valid.
+// decide which samples exist cannot change while mounted, so retained names
+// stay valid.
 std::shared_ptr<const ViewSetup> TakePending(
     std::shared_ptr<const ViewSetup>& setup,
     std::shared_ptr<const ViewSetup>& pending,
-    std::vector<CarriedPair>& carried) {
-  if (pending == nullptr || MustReturn(pending.get(), carried)) return nullptr;
-  if (!pending->rebinds()) carried.clear();  // all show themselves
+    std::vector<NameBinding>& retained) {
+  if (pending == nullptr || MustReturn(pending.get(), retained)) return nullptr;
+  if (!pending->rebinds()) retained.clear();  // all show themselves
   return std::exchange(setup, std::exchange(pending, nullptr));
 }
 
@@ -106,11 +108,11 @@ absl::optional<int> MovesBy(EntryId file, uint32_t reader, RecordEpoch& shown,
   return is == PassTracker::OpenIs::kTheNextPass ? 1 : 0;
 }
 
-// Opens of carried names may be reported yet, and no lookup precedes them.
-void NoteCarried(const std::vector<CarriedPair>& carried,
-                 OpenTracker& tracker) {
-  for (const CarriedPair& pair : carried) {
-    tracker.NoteCarried(SampleId(pair.sample));
+// Opens of retained names may be reported yet, and no lookup precedes them.
+void NoteRetained(const std::vector<NameBinding>& retained,
+                  OpenTracker& tracker) {
+  for (const NameBinding& pair : retained) {
+    tracker.NoteRetained(SampleId(pair.sample));
   }
 }
 
@@ -128,7 +130,7 @@ void AddWarnings(const SharedNames& names, const NameSharing& sharing,
 void AddSwitchWarning(const ViewSetup& now, const ViewSetup* next,
                       const Binding& binding, ViewEpochStatus& status) {
   if (next == nullptr) return;
-  const bool returns = MustReturn(next, binding.carried().pairs());
+  const bool returns = MustReturn(next, binding.retained().pairs());
   status.warnings.push_back(SwitchWarning(now, *next, returns));
 }
 
@@ -137,9 +139,9 @@ void Add(const EpochController::Effects& effects,
   if (effects.begun != 0) all.begun = effects.begun;
   all.were_fixed = all.were_fixed || effects.were_fixed;
   // A boundary ends what was due for the end of a pass.
-  if (effects.begun != 0 || effects.settled) all.doubted = false;
+  if (effects.begun != 0 || effects.committed) all.doubted = false;
   all.doubted = all.doubted || effects.doubted;
-  all.settled = all.settled || effects.settled;
+  all.committed = all.committed || effects.committed;
 }
 
 }  // namespace
@@ -176,7 +178,7 @@ EpochController::Effects EpochController::Open(const FileOpen& open) {
   if (!grouping.place(open.file)) return {};
   const SampleId sample = grouping.sample(open.file);
   const absl::optional<SampleId> name = binding_->NameAt(sample, open.ordinal);
-  OpenTracker::Walk walk{sample, open.reader, open.now, notifier_->told_all()};
+  OpenTracker::Walk walk{sample, open.reader, open.now, notifier_->notified()};
   if (binding_->repeats()) LeadTo(name, walk);
   if (!tracker_->TakeLookup(walk)) return {.stale = true};  // see TakeLookup
   // The sample is of an earlier epoch and has no name in this one yet.
@@ -206,8 +208,8 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   }
   JudgeReports(job_tracker_->Resolve(reader, now), seen);
   guard_.Suspect(seen.suspicion);
-  std::vector<uint64_t> keep = outcome.carried;
-  const bool again = MayNotCarry(*binding_, name, pending_.get()) &&
+  std::vector<uint64_t> keep = outcome.retained;
+  const bool again = MayNotRetain(*binding_, name, pending_.get()) &&
                      outcome.begins_pass && !reported_.expected() &&
                      tracker_->MaySendBack(reader);
   if (again) std::erase(keep, name.value());
@@ -215,7 +217,7 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
     if (MayHold(outcome.reason, *binding_, pending_.get())) {
       Hold(outcome);
       if (reported_.expected()) live_->Reopen();
-      return {.settled = tracker_->HideWalks()};
+      return {.committed = tracker_->HideWalks()};
     }
     keep = tracker_->OpenedBefore();
   }
@@ -249,7 +251,7 @@ void EpochController::HoldAs(Boundary boundary, absl::string_view reason,
 
 void EpochController::Begin(Boundary boundary) {
   live_->Close();
-  const auto before = TakePending(setup_, pending_, boundary.carried);
+  const auto before = TakePending(setup_, pending_, boundary.retained);
   const bool returns = pending_ != nullptr;  // still
   epoch_ = boundary.epoch;
   verdict_ = std::move(boundary.verdict);
@@ -259,16 +261,16 @@ void EpochController::Begin(Boundary boundary) {
   if (!first) waiting_ = ReadBefore::kNothing;
   const bool identity = waits() || returns || guard_.Stops(*setup_);
   const bool repeats = setup_->repeats() && !identity;
-  CarriedNames carried = Carry(boundary.carried, repeats);
+  RetainedBindings retained = Retain(boundary.retained, repeats);
   if (identity) boundary.members.clear();
   sharing_ = SharingOf(*setup_, boundary, epoch_);
   if (before != nullptr) journal_.KeepServed(*before, *setup_);
   if (repeats) journal_.GiveServed(*setup_);
-  Bind({epoch_, std::move(carried), identity, BoundFrom(boundary, sharing_),
+  Bind({epoch_, std::move(retained), identity, BoundFrom(boundary, sharing_),
         sharing_});
   from_ledger_ = false;
   notifier_->Begin();
-  if (first) notifier_->SkipTelling();  // no name was shown yet
+  if (first) notifier_->SkipNotifying();  // no name was shown yet
   live_->Forget();
   if (tracker_ != nullptr && !first) {
     tracker_->BeginEpoch();
@@ -284,7 +286,7 @@ void EpochController::Begin(Boundary boundary) {
   journal_.Begun(Record(), *binding_, tracker_.get());
   if (reported_.expected() && tracker_ != nullptr) {
     journal_.OpensAreLate();
-    NoteCarried(boundary.carried, *tracker_);
+    NoteRetained(boundary.retained, *tracker_);
   }
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
@@ -293,7 +295,7 @@ void EpochController::Begin(Boundary boundary) {
 
 void EpochController::Bind(EpochBinding how) {
   // A reader that goes on in the old epoch has its order made again.
-  if (records_ != nullptr) records_->Rest();
+  if (records_ != nullptr) records_->ReleaseOrders();
   how.notes = journal_.NoterOfContainers(how.epoch);
   how.read_before = waiting_;
   LiveEpoch bound = MakeLiveEpoch(setup_, std::move(how));
@@ -318,7 +320,7 @@ void EpochController::MakeWatch() {
                                            *job_tracker_);
   if (reported_.expected()) tracker_->ExpectReports();
   if (before == nullptr) return;
-  tracker_->TakeSentBack(*before);
+  tracker_->TakeRetried(*before);
   tracker_->Restore({.opened = before->OpenedBefore()});
 }
 
@@ -331,15 +333,15 @@ bool EpochController::StopBinding() {
   const std::shared_ptr<BoundNames> bound_names = binding_->bound_names();
   if (bound_names == nullptr) return false;
   live_->Close();
-  std::vector<CarriedPair> bound =
+  std::vector<NameBinding> bound =
       BoundPairs(*bound_names, setup_->dataset->grouping().sample_count(),
-                 /*most=*/kMostCarried + 1);
-  if (bound.size() > kMostCarried) {
+                 /*most=*/kMostRetained + 1);
+  if (bound.size() > kMostRetained) {
     live_->Reopen();
     return false;
   }
   Bind({binding_->epoch(),
-        Carry(bound, /*repeats=*/false),
+        Retain(bound, /*repeats=*/false),
         /*identity=*/true,
         {}});
   notifier_->Begin();
@@ -370,7 +372,7 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
                                                         RecordEpoch& shown,
                                                         uint32_t reader) {
   if (shown.live()) live_->NoteOpen();  // fixed epochs move nothing
-  const bool second_try = sent_back_.Take(reader);
+  const bool second_try = retried_.Take(reader);
   if (!shown.live()) return {};
   Effects effects;
   if (&shown == records_.get()) {
@@ -382,7 +384,7 @@ EpochController::Effects EpochController::OpenContainer(EntryId file,
   // The kernel does not ask a third time. At the second try it gets the file in
   // the previous order, because the boundary came after its lookup.
   effects.stale = !second_try;
-  if (!second_try && reader != 0) sent_back_.Add(reader);
+  if (!second_try && reader != 0) retried_.Add(reader);
   return effects;
 }
 
@@ -392,7 +394,7 @@ EpochController::Effects EpochController::Install(
   reported_.Fetch();
   if (!reported_.waiting().empty()) live_->NoteOpen();
   if (request.feedback && setup_->repeats()) {
-    setup_->supply->sets().Feedback(*request.feedback);
+    setup_->samples->sets().Feedback(*request.feedback);
   }
   if (setup != nullptr) pending_ = std::move(setup);
   // The group moves the epoch, on all nodes.
@@ -477,13 +479,13 @@ ViewEpochStatus EpochController::Status() const {
   status.verdict = verdict_;
   status.held = held_;
   status.hold_reason = hold_reason_;
-  status.carried = binding_->carried().size();
+  status.retained = binding_->retained().size();
   status.nodes = sharing_.members.size();
   status.samples = setup_->dataset->grouping().sample_count();
   if (tracker_ != nullptr) AddOpens(*tracker_, status);
   status.suspended = guard_.Stops(*setup_);
   status.shows_own = status.suspended && binding_->identity() &&
-                     absl::c_all_of(binding_->carried().pairs(), ShowsItself);
+                     absl::c_all_of(binding_->retained().pairs(), ShowsItself);
   status.warnings = guard_.Warnings(*setup_);
   status.warnings.push_back(PassWarning(*setup_, waiting_));
   status.warnings.push_back(journal_.Warning());

@@ -19,7 +19,7 @@
 #include "core/epoch/job_sequence.h"
 #include "core/epoch/open_tracker.h"
 #include "core/epoch/reported_opens.h"
-#include "core/epoch/sent_back.h"
+#include "core/epoch/retried_opens.h"
 #include "core/policy/read_before.h"
 #include "core/readers/job_tracker.h"
 #include "core/records/epoch/record_epoch.h"
@@ -41,7 +41,7 @@ struct ViewEpochStatus {
   std::string verdict;  // a, b, c, takeover, signal, or ""
   uint64_t held = 0;
   std::string hold_reason;
-  uint64_t carried = 0;
+  uint64_t retained = 0;
   uint64_t samples = 0;
   uint64_t nodes = 0;  // that share the names of a reactive epoch
   absl::optional<uint64_t> consumed;
@@ -55,22 +55,22 @@ struct ViewEpochStatus {
 // How an epoch begins.
 struct EpochBoundary {
   Epoch epoch;
-  std::vector<CarriedPair> carried;
+  std::vector<NameBinding> retained;
   std::string verdict;
   std::vector<uint64_t> opened{};  // names, already in this epoch
-  // If nodes share the names: who they are, and which of them this is. Then
-  // all of them know what is carried.
+  // If nodes share the names: who they are, and which of them this is. Then all
+  // of them know what is retained.
   std::vector<std::string> members{};
   std::string self{};
   // What an earlier run of this node had bound, as others told. They hold, too.
-  std::vector<CarriedPair> told{};
+  std::vector<NameBinding> told{};
 };
 
 // How the nodes share epoch `epoch` of the plan. All find the same.
 NameSharing SharingOf(const ViewSetup& setup, const EpochBoundary& boundary,
                       Epoch epoch);
 // What names show from the beginning of that epoch.
-std::vector<CarriedPair> BoundFrom(const EpochBoundary& boundary,
+std::vector<NameBinding> BoundFrom(const EpochBoundary& boundary,
                                    const NameSharing& sharing);
 
 // Not thread-safe: the view's lock guards it. A call may block on an append to
@@ -109,8 +109,8 @@ class EpochController {
     uint64_t begun = 0;  // not 0: names were rebound; number of that binding
     bool were_fixed = false;  // names could not be rebound before
     bool doubted = false;  // from now on every walk to a name must be a lookup
-    bool settled = false;  // walks need no lookup any more
-    bool stale = false;    // answer with ESTALE
+    bool committed = false;  // walks need no lookup any more
+    bool stale = false;      // answer with ESTALE
   };
 
   // Thread `reader` (0 = hidden) opens `file`. `ordinal` is that of the name
@@ -236,7 +236,7 @@ class EpochController {
   std::shared_ptr<const ViewSetup> pending_;
   std::shared_ptr<const Binding> binding_;
   std::shared_ptr<RecordEpoch> records_;
-  SentBack sent_back_;  // of containers
+  RetriedOpens retried_;  // of containers
   // Null if opens are not seen, or if what a name shows does not depend on the
   // epoch.
   std::unique_ptr<OpenTracker> tracker_;

@@ -56,7 +56,7 @@ LedgerContainers LedgerContainersOf(Epoch binding,
   return containers;
 }
 
-// `taken`: how often samples were shown before, by a supply.
+// `taken`: how often samples were shown before, by a producer.
 void LogRefusal(const absl::Status& taken) {
   if (taken.ok()) return;
   Log(LogLevel::kError,
@@ -166,7 +166,7 @@ LedgerEpoch EpochJournal::Record(const ViewSetup& setup, const Binding& binding,
   } else {
     record.served_before = ServedBefore(setup);
   }
-  record.carried = binding.carried().pairs();
+  record.retained = binding.retained().pairs();
   return record;
 }
 
@@ -210,13 +210,13 @@ void EpochJournal::ForgetAgain() {
   if (opens_are_late) OpensAreLate();
 }
 
-void EpochJournal::NoteShown(const Binding& binding, const CarriedPair& pair) {
+void EpochJournal::NoteShown(const Binding& binding, const NameBinding& pair) {
   if (binding.bound_names() != nullptr) shown_.Add(pair);
 }
 
 void EpochJournal::Consumed(const Binding& binding, SampleId name) {
   if (binding.repeats()) binding.bound_names()->Opened(name);
-  const CarriedPair pair{name.value(), binding.ShownSample(name).value()};
+  const NameBinding pair{name.value(), binding.ShownSample(name).value()};
   NoteShown(binding, pair);
   if (binding.bound_names() != nullptr) {
     writer_->ConsumedUnder(pair);
@@ -231,10 +231,10 @@ std::string EpochJournal::Warning() const {
 }
 
 // The opens that showed that the new epoch had begun belong to it.
-std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,
+std::vector<NameBinding> EpochJournal::Seen(const Binding& binding,
                                             const OpenTracker* tracker) {
   shown_ = {};
-  std::vector<CarriedPair> seen;
+  std::vector<NameBinding> seen;
   if (tracker == nullptr) return seen;
   for (const uint64_t name : tracker->OpenedBefore()) {
     if (binding.repeats()) {
@@ -251,7 +251,7 @@ std::vector<CarriedPair> EpochJournal::Seen(const Binding& binding,
 void EpochJournal::Again(SampleId name, const EpochOutcome& outcome) {
   const bool evidence =
       outcome.open == OpenClass::kReopen || outcome.open == OpenClass::kStray;
-  // A second open by the same client call is carried with the first.
+  // A second open by the same client call is retained with the first.
   const bool told =
       evidence || (outcome.open == OpenClass::kDouble && !outcome.repeat);
   if (!told || noted_again_ == kMostAgain) return;
@@ -266,7 +266,7 @@ void EpochJournal::Again(SampleId name, const EpochOutcome& outcome) {
 
 void EpochJournal::ShowAgain(const LedgerState& state, const Binding& binding) {
   shown_ = {};
-  for (const CarriedPair& pair : state.bound_and_consumed()) {
+  for (const NameBinding& pair : state.bound_and_consumed()) {
     NoteShown(binding, pair);
   }
 }
@@ -314,24 +314,24 @@ OpenTracker::Past EpochJournal::PastOf(const LedgerState& state,
     state.consumed.ForEach([&](uint64_t sample) { add(name_of(sample)); });
     return past;
   }
-  for (const CarriedPair& pair : state.bound_and_consumed()) add(pair.name);
+  for (const NameBinding& pair : state.bound_and_consumed()) add(pair.name);
   return past;
 }
 
 void EpochJournal::KeepServed(const ViewSetup& before, const ViewSetup& now) {
-  if (before.supply == now.supply || !before.repeats()) return;
+  if (before.samples == now.samples || !before.repeats()) return;
   if (!served_.empty()) return;  // `before` never began to count
-  served_ = before.supply->sets().ServedNow();
+  served_ = before.samples->sets().ServedNow();
 }
 
 void EpochJournal::GiveServed(const ViewSetup& now) {
   if (served_.empty()) return;
-  LogRefusal(now.supply->sets().TakeServed(std::exchange(served_, "")));
+  LogRefusal(now.samples->sets().TakeServed(std::exchange(served_, "")));
 }
 
 std::string EpochJournal::ServedBefore(const ViewSetup& setup) const {
   if (!served_.empty() || !setup.repeats()) return served_;
-  return setup.supply->sets().ServedNow();  // it counts, but not this epoch
+  return setup.samples->sets().ServedNow();  // it counts, but not this epoch
 }
 
 void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
@@ -346,7 +346,7 @@ void EpochJournal::TakeServed(const ViewSetup& now, const LedgerState& last,
   absl::StatusOr<std::vector<uint32_t>> counts = UnpackCounts(served, samples);
   if (!counts.ok() || then.names != samples) return;
   if (ended && then.repeats) {
-    for (const CarriedPair& pair : last.bound_and_consumed()) {
+    for (const NameBinding& pair : last.bound_and_consumed()) {
       ++(*counts)[pair.sample];
     }
   }

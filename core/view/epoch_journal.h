@@ -94,9 +94,9 @@ class EpochJournal {
   // The pairs that a reactive epoch showed since it began or was held.
   const ShownPairs& shown() const { return shown_; }
 
-  // Hands over how often samples were shown to a supply that begins. The counts
-  // come from the last supply that counted, or from the ledger of an earlier
-  // run. Until then, the record of each epoch has them.
+  // Hands over how often samples were shown to a producer that begins. The
+  // counts come from the last producer that counted, or from the ledger of an
+  // earlier run. Until then, the record of each epoch has them.
   void KeepServed(const ViewSetup& before, const ViewSetup& now);
   void GiveServed(const ViewSetup& now);
   // `ended`: also counts what that epoch had shown.
@@ -105,9 +105,9 @@ class EpochJournal {
  private:
   // The counts for the record of an epoch that does not count.
   std::string ServedBefore(const ViewSetup& setup) const;
-  void NoteShown(const Binding& binding, const CarriedPair& pair);
+  void NoteShown(const Binding& binding, const NameBinding& pair);
   void ShowAgain(const LedgerState& state, const Binding& binding);
-  std::vector<CarriedPair> Seen(const Binding& binding,
+  std::vector<NameBinding> Seen(const Binding& binding,
                                 const OpenTracker* tracker);
 
   const uint8_t id_;
@@ -115,7 +115,7 @@ class EpochJournal {
   std::shared_ptr<LedgerWriter> writer_;
   uint64_t noted_again_ = 0;  // non-first opens noted in this epoch
   ShownPairs shown_;
-  // Counts of a setup that ended. Or "": no supply counted, or one has them.
+  // Counts of a setup that ended. Or "": no producer counted, or one has them.
   std::string served_;
   std::string dropped_;  // a warning, or ""
   bool has_begun_ = false;

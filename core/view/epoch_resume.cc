@@ -13,8 +13,8 @@
 namespace shufflefs {
 namespace {
 
-using MakeCarried =
-    absl::StatusOr<CarriedNames> (*)(std::vector<CarriedPair> pairs);
+using Maker =
+    absl::StatusOr<RetainedBindings> (*)(std::vector<NameBinding> pairs);
 
 // A token for more samples than this does not say which were read. It takes a
 // bit per sample, in four thirds of the bytes. This stays within the 64 KiB
@@ -35,7 +35,7 @@ bool Fits(const LedgerState& last, const ViewSetup& setup) {
          then.options_hash == setup.options_hash &&
          then.substitute == setup.config.substitute &&
          then.reactive == (setup.binds_on_demand() && !then.identity) &&
-         AllFit(then.carried, grouping) && AllFit(last.bound, grouping);
+         AllFit(then.retained, grouping) && AllFit(last.bound, grouping);
 }
 
 // `records` may be null.
@@ -130,7 +130,7 @@ bool ReadMore(const EpochToken& token, const EpochJournal& journal,
 // `position`: how many names were read; of these, `names` are known.
 void GoOnFrom(const std::vector<uint64_t>& names, uint64_t position,
               OpenTracker* before, OpenTracker& tracker) {
-  if (before != nullptr) tracker.TakeSentBack(*before);
+  if (before != nullptr) tracker.TakeRetried(*before);
   tracker.Resume(names, position - std::min<uint64_t>(position, names.size()));
   tracker.ForgetLookups();
 }
@@ -145,7 +145,7 @@ void AddReadTo(const Binding& binding, const std::vector<uint64_t>& names,
 
 void AddPairsTo(const BoundNames& bound_names, uint64_t names,
                 const absl::flat_hash_set<uint64_t>& read, EpochToken& token) {
-  for (const CarriedPair& pair : BoundPairs(bound_names, names, names)) {
+  for (const NameBinding& pair : BoundPairs(bound_names, names, names)) {
     (read.contains(pair.name) ? token.pairs->shown : token.pairs->bound)
         .push_back(pair);
   }
@@ -155,7 +155,7 @@ void AddPairsTo(const BoundNames& bound_names, uint64_t names,
 std::vector<uint64_t> NamesRead(const LedgerState& state,
                                 const Binding& binding) {
   std::vector<uint64_t> names;
-  for (const CarriedPair& pair : state.bound_and_consumed()) {
+  for (const NameBinding& pair : state.bound_and_consumed()) {
     names.push_back(pair.name);
   }
   if (state.begin.reactive) return names;
@@ -173,17 +173,17 @@ NameSharing SharingOf(const ViewSetup& setup, const EpochBoundary& boundary,
   if (setup.shared == nullptr) return sharing;
   sharing.members = boundary.members;
   sharing.self = boundary.self;
-  sharing.known = boundary.carried;
+  sharing.known = boundary.retained;
   sharing.binding = HashOfSharing(setup, epoch, sharing);
   return sharing;
 }
 
-std::vector<CarriedPair> BoundFrom(const EpochBoundary& boundary,
+std::vector<NameBinding> BoundFrom(const EpochBoundary& boundary,
                                    const NameSharing& sharing) {
   if (sharing.members.empty() || boundary.told.empty()) {
-    return boundary.carried;
+    return boundary.retained;
   }
-  return FirstOfNames(boundary.carried, boundary.told, {});
+  return FirstOfNames(boundary.retained, boundary.told, {});
 }
 
 bool EpochController::Resume(LedgerState& last) {
@@ -196,13 +196,13 @@ bool EpochController::Resume(LedgerState& last) {
 bool EpochController::GoOn(LedgerState& last) {
   const LedgerEpoch& then = last.begin;
   if (!Fits(last, *setup_)) return false;
-  const auto make = then.repeats ? CarriedNames::MakeRepeating
-                                 : static_cast<MakeCarried>(CarriedNames::Make);
-  absl::StatusOr<CarriedNames> carried = make(then.carried);
-  if (!carried.ok() || !make(last.bound).ok()) return false;
+  const auto make = then.repeats ? RetainedBindings::MakeRepeating
+                                 : static_cast<Maker>(RetainedBindings::Make);
+  auto retained = make(then.retained);
+  if (!retained.ok() || !make(last.bound).ok()) return false;
   waiting_ = then.read_before;
   NoteByHand(then.by_hand, *setup_);
-  Bind({then.binding, *std::move(carried), then.identity, last.bound});
+  Bind({then.binding, *std::move(retained), then.identity, last.bound});
   RestoreContainers(last, records_.get());
   sharing_ = SharingOf(*setup_, {}, then.binding);
   guard_.GoOn(then, *setup_);
@@ -268,11 +268,11 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
     uint64_t position) {
   const LedgerEpoch& then = state.begin;
   if (then.repeats && !then.served.empty()) {
-    const absl::Status taken = setup->supply->sets().TakeServed(then.served);
+    const absl::Status taken = setup->samples->sets().TakeServed(then.served);
     if (!taken.ok()) return TokenRefused(taken.message());
   }
-  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(then.carried);
-  if (!carried.ok()) return TokenRefused(carried.status().message());
+  auto retained = RetainedBindings::Make(then.retained);
+  if (!retained.ok()) return TokenRefused(retained.status().message());
   live_->Close();
   const bool were_fixed = !setup_->rebinds();
   pending_ = nullptr;
@@ -280,7 +280,7 @@ absl::StatusOr<EpochController::Effects> EpochController::Restore(
   setup_ = std::move(setup);
   waiting_ = then.read_before;
   NoteByHand(then.by_hand, *setup_);
-  Bind({then.binding, *std::move(carried), then.identity, state.bound});
+  Bind({then.binding, *std::move(retained), then.identity, state.bound});
   sharing_ = SharingOf(*setup_, {}, then.binding);
   epoch_ = then.epoch;
   from_ledger_ = false;
@@ -317,17 +317,17 @@ EpochController::Effects EpochController::CountForGroup(
 EpochController::Effects EpochController::JoinSharing(
     const Boundary& boundary) {
   closed_ = false;
-  absl::StatusOr<CarriedNames> carried = CarriedNames::Make(boundary.carried);
-  if (!carried.ok()) {
-    Log(LogLevel::kError, absl::StrCat("peers: ", carried.status().message()));
+  auto retained = RetainedBindings::Make(boundary.retained);
+  if (!retained.ok()) {
+    Log(LogLevel::kError, absl::StrCat("peers: ", retained.status().message()));
     live_->Reopen();
     return {.begun = notifier_->begun()};
   }
   live_->Close();
   sharing_ = SharingOf(*setup_, boundary, binding_->epoch());
-  const std::vector<CarriedPair> bound = FirstOfNames(
-      boundary.carried, boundary.told, setup_->shared->KnownPairs());
-  Bind({binding_->epoch(), *std::move(carried), /*identity=*/false, bound,
+  const std::vector<NameBinding> bound = FirstOfNames(
+      boundary.retained, boundary.told, setup_->shared->KnownPairs());
+  Bind({binding_->epoch(), *std::move(retained), /*identity=*/false, bound,
         sharing_});
   notifier_->Begin();
   if (tracker_ != nullptr) tracker_->ForgetLookups();
@@ -362,7 +362,7 @@ EpochController::Effects EpochController::NoteListing(
 }
 
 bool EpochController::BindByListing() {
-  if (!notifier_->told_all() || binding_->bound_names() != nullptr ||
+  if (!notifier_->notified() || binding_->bound_names() != nullptr ||
       (tracker_ != nullptr && !tracker_->may_list())) {
     return false;
   }

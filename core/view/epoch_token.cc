@@ -39,25 +39,25 @@ std::string Base64(absl::string_view bytes) {
   return text;
 }
 
-uint64_t LargestNumber(const std::vector<CarriedPair>& pairs) {
+uint64_t LargestNumber(const std::vector<NameBinding>& pairs) {
   uint64_t largest = 0;
-  for (const CarriedPair& pair : pairs) {
+  for (const NameBinding& pair : pairs) {
     largest = std::max({largest, pair.name, pair.sample});
   }
   return largest;
 }
 
 // PackedPairs as COUNT,WIDTH,BYTES.
-std::string PairsText(const std::vector<CarriedPair>& pairs) {
+std::string PairsText(const std::vector<NameBinding>& pairs) {
   PackedPairs packed(LargestNumber(pairs) + 1);
-  for (const CarriedPair& pair : pairs) packed.Add(pair);
+  for (const NameBinding& pair : pairs) packed.Add(pair);
   const absl::Span<const uint64_t> words = packed.words();
   return absl::StrCat(
       packed.size(), ",", packed.width(), ",",
       Base64({reinterpret_cast<const char*>(words.data()), words.size() * 8}));
 }
 
-absl::optional<std::vector<CarriedPair>> PairsFrom(absl::string_view text) {
+absl::optional<std::vector<NameBinding>> PairsFrom(absl::string_view text) {
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ',');
   uint64_t count = 0;
   uint32_t width = 0;
@@ -73,7 +73,7 @@ absl::optional<std::vector<CarriedPair>> PairsFrom(absl::string_view text) {
   std::vector<uint64_t> words(bytes.size() / 8);
   if (!words.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
   const PackedPairs packed(count, width, std::move(words));
-  std::vector<CarriedPair> pairs;
+  std::vector<NameBinding> pairs;
   pairs.reserve(count);
   for (uint64_t i = 0; i < count; ++i) pairs.push_back(packed[i]);
   return pairs;
@@ -206,13 +206,13 @@ bool IsOfMore(absl::string_view key, absl::string_view value,
 bool HasAllRead(const EpochToken& token) {
   ShownPairs shown;
   shown.sum = TimesDigest(token.pairs->times);
-  for (const CarriedPair& pair : token.pairs->shown) shown.Add(pair);
+  for (const NameBinding& pair : token.pairs->shown) shown.Add(pair);
   return shown.count == token.position && shown.sum == token.digest;
 }
 
-std::vector<CarriedPair> SortedPairs(std::vector<CarriedPair> pairs) {
+std::vector<NameBinding> SortedPairs(std::vector<NameBinding> pairs) {
   std::sort(pairs.begin(), pairs.end(),
-            [](const CarriedPair& a, const CarriedPair& b) {
+            [](const NameBinding& a, const NameBinding& b) {
               return std::tie(a.name, a.sample) < std::tie(b.name, b.sample);
             });
   return pairs;
@@ -222,7 +222,7 @@ std::vector<CarriedPair> SortedPairs(std::vector<CarriedPair> pairs) {
 bool ShowsPairs(const EpochToken::Pairs& pairs, const BoundNames& bound_names) {
   return bound_names.Served() == pairs.times &&
          std::all_of(pairs.shown.begin(), pairs.shown.end(),
-                     [&](const CarriedPair& pair) {
+                     [&](const NameBinding& pair) {
                        return bound_names.Bound(SampleId(pair.name)) ==
                               SampleId(pair.sample);
                      });
@@ -317,7 +317,7 @@ uint64_t TokenKeys(const ViewSetup& setup) {
       setup.config.path));
 }
 
-uint64_t PairDigest(const CarriedPair& pair) {
+uint64_t PairDigest(const NameBinding& pair) {
   const uint64_t numbers[] = {pair.name, pair.sample};
   return XXH3_64bits(numbers, sizeof(numbers));
 }
@@ -340,7 +340,7 @@ EpochToken HeadOf(const LedgerEpoch& begin, uint64_t keys) {
   if (begin.reactive) {
     token.digest = TimesDigest(begin.served);
   } else {
-    token.kept = begin.carried;
+    token.kept = begin.retained;
   }
   return token;
 }
@@ -363,7 +363,7 @@ EpochToken TokenOf(const LedgerState& state, uint64_t keys,
   pairs.bound.assign(state.not_consumed().begin(), state.not_consumed().end());
   pairs.bound.insert(pairs.bound.end(), later.begin(), later.end());
   pairs.shown.assign(shown.begin(), shown.end());
-  for (const CarriedPair& pair : shown) *token.digest += PairDigest(pair);
+  for (const NameBinding& pair : shown) *token.digest += PairDigest(pair);
   return token;
 }
 
@@ -387,10 +387,10 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
     begin.read_before =
         token.whole ? ReadBefore::kSomething : ReadBefore::kUnknown;
   }
-  begin.moves = setup.rebinds() || setup.records.pool != nullptr;
+  begin.moves = setup.rebinds() || setup.records.producer != nullptr;
   begin.reactive = token.reactive();
   begin.repeats = begin.reactive && setup.repeats();
-  begin.carried = token.kept;
+  begin.retained = token.kept;
   const absl::Status wrong = TokenRefused(kOtherNames);
   const auto files = WholeFilesOf(token, setup);
   if (token.whole && !files) return wrong;
@@ -414,7 +414,7 @@ absl::StatusOr<LedgerState> StateOf(const EpochToken& token,
     state.bound.insert(state.bound.end(), token.pairs->shown.begin(),
                        token.pairs->shown.end());
     state.bound_consumed = token.pairs->shown.size();
-    for (const CarriedPair& pair : token.pairs->shown) {
+    for (const NameBinding& pair : token.pairs->shown) {
       state.consumed.Add(pair.sample);
     }
   }
@@ -466,7 +466,7 @@ bool BindsAs(const EpochToken& token, const ViewSetup& setup,
            AllFit(token.pairs->shown, grouping) &&
            ShowsPairs(*token.pairs, *bound_names);
   }
-  return SortedPairs(token.kept) == SortedPairs(binding.carried().pairs());
+  return SortedPairs(token.kept) == SortedPairs(binding.retained().pairs());
 }
 
 std::vector<uint64_t> NamesReadOf(const EpochToken& token,
@@ -475,7 +475,7 @@ std::vector<uint64_t> NamesReadOf(const EpochToken& token,
   std::vector<uint64_t> names;
   if (token.reactive()) {
     if (!token.pairs) return names;
-    for (const CarriedPair& pair : token.pairs->shown) {
+    for (const NameBinding& pair : token.pairs->shown) {
       names.push_back(pair.name);
     }
     return names;
@@ -488,10 +488,10 @@ std::vector<uint64_t> NamesReadOf(const EpochToken& token,
   return names;
 }
 
-bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping) {
+bool AllFit(const std::vector<NameBinding>& pairs, const Grouping& grouping) {
   if (pairs.empty()) return true;
   if (LargestNumber(pairs) >= grouping.sample_count()) return false;
-  return std::all_of(pairs.begin(), pairs.end(), [&](const CarriedPair& pair) {
+  return std::all_of(pairs.begin(), pairs.end(), [&](const NameBinding& pair) {
     return grouping.group_of(SampleId(pair.name)) ==
            grouping.group_of(SampleId(pair.sample));
   });

@@ -11,7 +11,7 @@
 // * `own`: names show their own samples.
 // * `passed`: containers keep the source's order, because a part of the pass
 //   was read before there was a catalogue.
-// * `kept`: what was carried into the epoch.
+// * `kept`: what was retained in the epoch.
 // * `read`: which samples were read.
 // * `whole`: which containers were read to the end, if that may end the pass.
 // * `hand`: why a pass over containers ends by hand only.
@@ -37,7 +37,7 @@
 #include "core/base/types.h"
 #include "core/binding/binding.h"
 #include "core/ledger/ledger_pass.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/view_setup.h"
 
@@ -46,8 +46,8 @@ namespace shufflefs {
 struct EpochToken {
   // The bindings of a reactive epoch's names.
   struct Pairs {
-    std::vector<CarriedPair> bound;  // bound, but not read
-    std::vector<CarriedPair> shown;  // read
+    std::vector<NameBinding> bound;  // bound, but not read
+    std::vector<NameBinding> shown;  // read
     std::string times;               // LedgerEpoch::served
   };
 
@@ -66,7 +66,7 @@ struct EpochToken {
   Epoch binding{0};
   bool identity = false;
   bool passed = false;
-  std::vector<CarriedPair> kept;
+  std::vector<NameBinding> kept;
   std::vector<uint64_t> read;       // samples in rising order; maybe not all
   absl::optional<uint64_t> digest;  // present if the epoch is reactive
   absl::optional<Pairs> pairs;
@@ -88,7 +88,7 @@ absl::StatusOr<EpochToken> ParseToken(absl::string_view text,
 uint64_t TokenKeys(const ViewSetup& setup);
 
 // A `digest` is the sum of both, because pairs may come in any order.
-uint64_t PairDigest(const CarriedPair& pair);
+uint64_t PairDigest(const NameBinding& pair);
 uint64_t TimesDigest(absl::string_view times);
 
 // The pairs that a reactive epoch has shown so far.
@@ -96,7 +96,7 @@ struct ShownPairs {
   uint64_t count = 0;
   uint64_t sum = 0;
 
-  void Add(const CarriedPair& pair) {
+  void Add(const NameBinding& pair) {
     ++count;
     sum += PairDigest(pair);
   }
@@ -133,7 +133,7 @@ std::vector<uint64_t> NamesReadOf(const EpochToken& token,
                                   const ViewSetup& setup,
                                   const Binding& binding);
 // Returns whether all names and samples exist and each pair is of one group.
-bool AllFit(const std::vector<CarriedPair>& pairs, const Grouping& grouping);
+bool AllFit(const std::vector<NameBinding>& pairs, const Grouping& grouping);
 
 }  // namespace shufflefs
 

@@ -10,16 +10,16 @@
 namespace shufflefs {
 namespace {
 
-std::vector<GroupedView::Pair> PairsOf(const std::vector<CarriedPair>& pairs) {
+std::vector<GroupedView::Pair> PairsOf(const std::vector<NameBinding>& pairs) {
   std::vector<GroupedView::Pair> result;
-  for (const CarriedPair& pair : pairs) {
+  for (const NameBinding& pair : pairs) {
     result.push_back({pair.name, pair.sample});
   }
   return result;
 }
 
-std::vector<CarriedPair> PairsOf(const std::vector<GroupedView::Pair>& pairs) {
-  std::vector<CarriedPair> result;
+std::vector<NameBinding> PairsOf(const std::vector<GroupedView::Pair>& pairs) {
+  std::vector<NameBinding> result;
   for (const GroupedView::Pair& pair : pairs) {
     result.push_back({pair.name, pair.sample});
   }
@@ -33,34 +33,34 @@ EpochBoundary BoundaryOf(const GroupedView::Next& next, const ViewSetup& setup,
     return name >= grouping.sample_count();
   };
   EpochBoundary boundary{Epoch(next.epoch), {}, next.reason, next.opened};
-  std::vector<uint64_t> carried = next.carried;
-  std::erase_if(carried, is_none);
+  std::vector<uint64_t> retained = next.retained;
+  std::erase_if(retained, is_none);
   std::erase_if(boundary.opened, is_none);
   if (setup.shared == nullptr) {
-    boundary.carried = ShownPairsOf(binding, std::move(carried));
+    boundary.retained = ShownPairsOf(binding, std::move(retained));
   } else {
-    boundary.carried = PairsOf(next.pairs);
-    if (!AllFit(boundary.carried, grouping)) boundary.carried.clear();
+    boundary.retained = PairsOf(next.pairs);
+    if (!AllFit(boundary.retained, grouping)) boundary.retained.clear();
   }
   boundary.members = next.members;
   boundary.self = next.self;
   return boundary;
 }
 
-std::vector<CarriedPair> ToldOf(const GroupedView::Carried& carried,
+std::vector<NameBinding> ToldOf(const GroupedView::Retained& retained,
                                 const ViewSetup& setup) {
-  std::vector<CarriedPair> told = PairsOf(carried.told);
+  std::vector<NameBinding> told = PairsOf(retained.told);
   if (!AllFit(told, setup.dataset->grouping())) told.clear();
   return told;
 }
 
 EpochBoundary BoundaryOf(const GroupedView::State& state,
-                         const GroupedView::Carried& carried,
+                         const GroupedView::Retained& retained,
                          const ViewSetup& setup) {
-  EpochBoundary boundary{Epoch(state.shown), PairsOf(carried.pairs), "peers"};
-  boundary.members = carried.members;
-  boundary.self = carried.self;
-  boundary.told = ToldOf(carried, setup);
+  EpochBoundary boundary{Epoch(state.shown), PairsOf(retained.pairs), "peers"};
+  boundary.members = retained.members;
+  boundary.self = retained.self;
+  boundary.told = ToldOf(retained, setup);
   return boundary;
 }
 
@@ -130,10 +130,10 @@ GroupedView::State EpochsInGroup::StateOf(const EpochController& epochs) const {
   return state;
 }
 
-GroupedView::Carried EpochsInGroup::CarriedNow() const {
+GroupedView::Retained EpochsInGroup::RetainedNow() const {
   return parts_.controller->Get([](const EpochController& epochs) {
-    return Carried{.pairs = PairsOf(epochs.binding().carried().pairs()),
-                   .members = epochs.sharing().members};
+    return Retained{.pairs = PairsOf(epochs.binding().retained().pairs()),
+                    .members = epochs.sharing().members};
   });
 }
 
@@ -181,16 +181,16 @@ void EpochsInGroup::BeginEpoch(const Next& next) {
   });
 }
 
-void EpochsInGroup::AdoptEpoch(const State& state, const Carried& carried) {
+void EpochsInGroup::AdoptEpoch(const State& state, const Retained& retained) {
   parts_.controller->Run(
-      [&](EpochController& epochs) { return Adopt(state, carried, epochs); });
+      [&](EpochController& epochs) { return Adopt(state, retained, epochs); });
 }
 
 EpochController::Effects EpochsInGroup::Adopt(const State& state,
-                                              const Carried& carried,
+                                              const Retained& retained,
                                               EpochController& epochs) {
-  EpochBoundary boundary = BoundaryOf(state, carried, epochs.setup());
-  if (!AllFit(boundary.carried, epochs.setup().dataset->grouping())) {
+  EpochBoundary boundary = BoundaryOf(state, retained, epochs.setup());
+  if (!AllFit(boundary.retained, epochs.setup().dataset->grouping())) {
     Log(LogLevel::kError, "peers: another node told of a pair that cannot be");
     epochs.Reopen();
     return {};
@@ -201,7 +201,7 @@ EpochController::Effects EpochsInGroup::Adopt(const State& state,
   const Effects effects = joins ? epochs.JoinSharing(boundary)
                                 : epochs.BeginEpoch(std::move(boundary));
   // No other node knows what the node's own readers were shown.
-  const bool knows_all = epochs.from_ledger() && carried.told_all;
+  const bool knows_all = epochs.from_ledger() && retained.told_all;
   if (knew_none && epochs.setup().shared != nullptr && !knows_all) {
     epochs.setup().shared->NoteEarlierRun();
   }
@@ -221,7 +221,7 @@ EpochController::Effects EpochsInGroup::Hold(const Next& next,
   epochs.Reopen();
   if (epochs.tracker() != nullptr) epochs.tracker()->BeginPass(next.opened);
   epochs.HoldAs({Epoch(next.epoch), {}, "peers"}, next.reason, HeldByPeers());
-  return {.settled =
+  return {.committed =
               epochs.tracker() != nullptr && epochs.tracker()->HideWalks()};
 }
 

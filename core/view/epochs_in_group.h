@@ -28,20 +28,20 @@ class EpochsInGroup : public GroupedView {
   bool IsGrouped() const override;
   OpenTracker::Options GroupOptions() const override;
   State GroupState() const override;
-  Carried CarriedNow() const override;
+  Retained RetainedNow() const override;
   std::vector<Pair> KnownOf(const std::string& member) const override;
   std::vector<Pair> OpenedHere() const override;
   std::vector<Pair> CloseEpoch() override;
   void ReopenEpoch() override;
   void BeginEpoch(const Next& next) override;
-  void AdoptEpoch(const State& state, const Carried& carried) override;
+  void AdoptEpoch(const State& state, const Retained& retained) override;
   void HoldEpoch(const Next& next) override;
   void ShowWalks() override;
 
  private:
   using Effects = EpochController::Effects;
   State StateOf(const EpochController& epochs) const;
-  static Effects Adopt(const State& state, const Carried& carried,
+  static Effects Adopt(const State& state, const Retained& retained,
                        EpochController& epochs);
   static Effects Hold(const Next& next, EpochController& epochs);
 

@@ -32,14 +32,14 @@ std::shared_ptr<const Binding> FixedEpochs::BindingOf(const ViewSetup& setup,
   if (known) return bindings_.front();
   bindings_.push_front(std::make_shared<const Binding>(
       std::make_shared<const Plan>(setup.dataset, setup.policy, seed, epoch),
-      CarriedNames(), false));
+      RetainedBindings(), false));
   if (bindings_.size() > kMostRemembered) bindings_.pop_back();
   return bindings_.front();
 }
 
 std::shared_ptr<RecordEpoch> FixedEpochs::RecordsOf(const ViewSetup& setup,
                                                     Epoch epoch) {
-  if (setup.records.pool == nullptr) return nullptr;
+  if (setup.records.producer == nullptr) return nullptr;
   MutexLock lock(mu_);
   const bool known = ToFront(records_, [&](const RecordEpoch& records) {
     return records.epoch() == epoch && records.seed() == setup.config.seed &&
@@ -48,7 +48,7 @@ std::shared_ptr<RecordEpoch> FixedEpochs::RecordsOf(const ViewSetup& setup,
   if (known) return records_.front();
   records_.push_front(MakeRecordEpoch(setup, epoch, /*live=*/false));
   if (records_.size() > kMostRemembered) {
-    records_.back()->Rest();
+    records_.back()->ReleaseOrders();
     records_.pop_back();
   }
   return records_.front();
@@ -58,10 +58,10 @@ std::shared_ptr<RecordEpoch> MakeRecordEpoch(const ViewSetup& setup,
                                              Epoch epoch, bool live,
                                              RecordNotes notes,
                                              ReadBefore read_before) {
-  if (setup.records.pool == nullptr) return nullptr;
+  if (setup.records.producer == nullptr) return nullptr;
   RecordEpoch::Parts parts;
   parts.containers = setup.records.containers;
-  parts.pool = setup.records.pool;
+  parts.producer = setup.records.producer;
   parts.staging = setup.records.staging;
   parts.policy = setup.policy;
   parts.seed = setup.config.seed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FixedEpochs makes the epochs of a view that are asked for by number: what
-// `epoch/<n>/` shows, with nothing carried. It remembers the last ones, because
-// each holds its orders.
+// `epoch/<n>/` shows, with nothing retained. It remembers the last ones,
+// because each holds its orders.
 #ifndef SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_
 #define SHUFFLEFS_CORE_VIEW_FIXED_EPOCHS_H_
 

@@ -71,9 +71,9 @@ class GuardedController {
     return change(controller_);
   }
   void Tell(const Effects& effects) ABSL_LOCKS_EXCLUDED(mu_) {
-    if (effects.begun != 0) notifier_.Tell(effects.were_fixed, effects.begun);
+    if (effects.begun != 0) notifier_.Notify(effects.were_fixed, effects.begun);
     if (effects.doubted) notifier_.Doubt();
-    if (effects.settled && !effects.doubted) notifier_.Settle();
+    if (effects.committed && !effects.doubted) notifier_.Commit();
   }
 
   KernelNotifier& notifier_;

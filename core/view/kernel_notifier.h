@@ -18,45 +18,46 @@ class KernelNotifier {
   struct Calls {
     // Names were rebound: the kernel must look them up again. `were_fixed`:
     // until now the kernel was allowed to cache them for ever.
-    std::function<void(bool were_fixed)> rebound;
-    // Called after `rebound`: listings may bind names again. May be empty.
-    std::function<void()> settled;
-    // Like `rebound`, but no name was rebound: the kernel must cache names no
+    std::function<void(bool were_fixed)> on_rebind;
+    // Called after `on_rebind`: listings may bind names again. May be empty.
+    std::function<void()> on_committed;
+    // Like `on_rebind`, but no name was rebound: the kernel must cache names no
     // longer than each lookup says. May be empty.
-    std::function<void()> doubted;
+    std::function<void()> on_doubted;
   };
   explicit KernelNotifier(Calls calls) : calls_(std::move(calls)) {}
   KernelNotifier(const KernelNotifier&) = delete;
   KernelNotifier& operator=(const KernelNotifier&) = delete;
 
   // Begins a rebinding and returns its number, from 1. Only one thread rebinds
-  // at a time. The kernel does not know of it until Tell is called with that
+  // at a time. The kernel does not know of it until Notify is called with that
   // number.
   uint64_t Begin() { return ++begun_; }
   // No name was shown before this binding, so the kernel need not be told.
-  void SkipTelling() { told_ = begun_.load(); }
+  void SkipNotifying() { notified_ = begun_.load(); }
   uint64_t begun() const { return begun_; }
-  bool told_all() const { return told_ == begun_; }
+  bool notified() const { return notified_ == begun_; }
 
-  void Tell(bool were_fixed, uint64_t begun) {
-    calls_.rebound(were_fixed);
+  void Notify(bool were_fixed, uint64_t begun) {
+    calls_.on_rebind(were_fixed);
     // Another thread may have told the kernel of a later binding meanwhile.
-    uint64_t told = told_;
-    while (told < begun && !told_.compare_exchange_weak(told, begun)) {
+    uint64_t notified = notified_;
+    while (notified < begun &&
+           !notified_.compare_exchange_weak(notified, begun)) {
     }
-    Settle();
+    Commit();
   }
   void Doubt() const {
-    if (calls_.doubted) calls_.doubted();
+    if (calls_.on_doubted) calls_.on_doubted();
   }
-  void Settle() const {
-    if (calls_.settled) calls_.settled();
+  void Commit() const {
+    if (calls_.on_committed) calls_.on_committed();
   }
 
  private:
   const Calls calls_;
-  std::atomic<uint64_t> begun_{0};  // bindings made
-  std::atomic<uint64_t> told_{0};   // last binding that the kernel was told of
+  std::atomic<uint64_t> begun_{0};     // bindings made
+  std::atomic<uint64_t> notified_{0};  // the last that it knows
 };
 
 }  // namespace shufflefs

@@ -39,11 +39,11 @@ uint64_t HashOf(const std::string& text) {
   return XXH3_64bits(text.data(), text.size());
 }
 
-void AppendPairs(std::string& text, std::vector<CarriedPair> pairs) {
-  absl::c_sort(pairs, [](const CarriedPair& a, const CarriedPair& b) {
+void AppendPairs(std::string& text, std::vector<NameBinding> pairs) {
+  absl::c_sort(pairs, [](const NameBinding& a, const NameBinding& b) {
     return a.name < b.name;
   });
-  for (const CarriedPair& pair : pairs) {
+  for (const NameBinding& pair : pairs) {
     Append(text, pair.name);
     Append(text, pair.sample);
   }
@@ -69,22 +69,22 @@ LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
   auto plan = std::make_shared<const Plan>(by.dataset, by.policy,
                                            by.config.seed, how.epoch);
   if (by.binds_on_demand() && !how.identity) {
-    std::shared_ptr<BoundNames> names = by.supply;
+    std::shared_ptr<BoundNames> names = by.samples;
     if (by.shared != nullptr) {
       by.shared->BeginEpoch(by.config.seed, how.epoch, how.sharing, how.bound);
       names = by.shared;
     } else {
-      by.supply->BeginEpoch(by.config.seed, how.epoch, how.bound);
+      by.samples->BeginEpoch(by.config.seed, how.epoch, how.bound);
     }
     live.binding = std::make_shared<const Binding>(
-        std::move(plan), std::move(how.carried), std::move(names));
+        std::move(plan), std::move(how.retained), std::move(names));
     return live;
   }
   live.binding = std::make_shared<const Binding>(
-      std::move(plan), std::move(how.carried), how.identity);
+      std::move(plan), std::move(how.retained), how.identity);
   if (by.ahead != nullptr) Follow(by, live.binding);
-  if (by.stages_ranks() && by.supply != nullptr) {
-    by.supply->BeginEpoch(by.config.seed, how.epoch, {});
+  if (by.stages_ranks() && by.samples != nullptr) {
+    by.samples->BeginEpoch(by.config.seed, how.epoch, {});
   }
   return live;
 }
@@ -97,7 +97,7 @@ ContentProvider* LiveEpoch::ProviderOf(EntryId file, bool live) const {
   if (!supplied && setup->ShowsRecordsOf(file)) return nullptr;
   if (live && setup->prefetcher != nullptr) return setup->prefetcher.get();
   ContentProvider* provider = setup->ahead.get();
-  if (supplied) provider = setup->supply.get();
+  if (supplied) provider = setup->samples.get();
   if (provider == nullptr || !setup->dataset->grouping().place(file)) {
     return nullptr;
   }
@@ -108,11 +108,11 @@ bool LiveEpoch::WatchesOpensOf(EntryId file) const {
   return lookups->wanted() && setup->dataset->grouping().place(file);
 }
 
-std::vector<CarriedPair> ShownPairsOf(const Binding& binding,
+std::vector<NameBinding> ShownPairsOf(const Binding& binding,
                                       std::vector<uint64_t> names) {
   absl::c_sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  std::vector<CarriedPair> pairs;
+  std::vector<NameBinding> pairs;
   pairs.reserve(names.size());
   for (const uint64_t name : names) {
     pairs.push_back({name, binding.ShownSample(SampleId(name)).value()});
@@ -120,21 +120,21 @@ std::vector<CarriedPair> ShownPairsOf(const Binding& binding,
   return pairs;
 }
 
-std::vector<CarriedPair> FirstOfNames(std::vector<CarriedPair> pairs,
-                                      const std::vector<CarriedPair>& told,
-                                      const std::vector<CarriedPair>& known) {
+std::vector<NameBinding> FirstOfNames(std::vector<NameBinding> pairs,
+                                      const std::vector<NameBinding>& told,
+                                      const std::vector<NameBinding>& known) {
   pairs.insert(pairs.end(), told.begin(), told.end());
   pairs.insert(pairs.end(), known.begin(), known.end());
   absl::flat_hash_set<uint64_t> names;
-  std::erase_if(pairs, [&](const CarriedPair& pair) {
+  std::erase_if(pairs, [&](const NameBinding& pair) {
     return !names.insert(pair.name).second;
   });
-  return CarriedNames::FirstOfEach(std::move(pairs));
+  return RetainedBindings::FirstOfEach(std::move(pairs));
 }
 
-std::vector<CarriedPair> BoundPairs(const BoundNames& bound_names,
+std::vector<NameBinding> BoundPairs(const BoundNames& bound_names,
                                     uint64_t names, uint64_t most) {
-  std::vector<CarriedPair> pairs;
+  std::vector<NameBinding> pairs;
   for (uint64_t name = 0; name < names && pairs.size() < most; ++name) {
     const absl::optional<SampleId> sample = bound_names.Bound(SampleId(name));
     if (sample) pairs.push_back({name, sample->value()});
@@ -142,16 +142,16 @@ std::vector<CarriedPair> BoundPairs(const BoundNames& bound_names,
   return pairs;
 }
 
-CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats) {
+RetainedBindings Retain(std::vector<NameBinding>& pairs, bool repeats) {
   // Another policy may have shown a sample twice.
-  if (!repeats) pairs = CarriedNames::FirstOfEach(std::move(pairs));
-  absl::StatusOr<CarriedNames> carried =
-      repeats ? CarriedNames::MakeRepeating(pairs) : CarriedNames::Make(pairs);
-  if (carried.ok()) return *std::move(carried);
-  // The pairs cannot be carried. This never happens: each name occurs once.
-  Log(LogLevel::kError, absl::StrCat("epoch: ", carried.status().message()));
+  if (!repeats) pairs = RetainedBindings::FirstOfEach(std::move(pairs));
+  auto retained = repeats ? RetainedBindings::MakeRepeating(pairs)
+                          : RetainedBindings::Make(pairs);
+  if (retained.ok()) return *std::move(retained);
+  // The pairs cannot be retained. This never happens: each name occurs once.
+  Log(LogLevel::kError, absl::StrCat("epoch: ", retained.status().message()));
   pairs.clear();
-  return CarriedNames();
+  return RetainedBindings();
 }
 
 uint64_t HashOfKeys(const ViewSetup& setup) { return HashOf(KeysOf(setup)); }
@@ -160,7 +160,7 @@ uint64_t HashOfNames(const ViewSetup& setup, const Binding& binding) {
   std::string text = KeysOf(setup);
   Append(text, binding.epoch().value());
   Append(text, binding.identity() ? 1 : 0);
-  AppendPairs(text, binding.carried().pairs());
+  AppendPairs(text, binding.retained().pairs());
   return HashOf(text);
 }
 

@@ -17,8 +17,8 @@
 #include "core/binding/binding.h"
 #include "core/binding/nodes/shared_names.h"
 #include "core/epoch/epoch_lookups.h"
-#include "core/policy/carried.h"
 #include "core/policy/read_before.h"
+#include "core/policy/retained_bindings.h"
 #include "core/pool/content_provider.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/view/view_setup.h"
@@ -43,10 +43,10 @@ struct LiveEpoch {
 
 struct EpochBinding {
   Epoch epoch;
-  CarriedNames carried;
+  RetainedBindings retained;
   bool identity = false;  // names show their own samples
   // Pairs that a reactive view shows from the beginning of the epoch.
-  absl::Span<const CarriedPair> bound;
+  absl::Span<const NameBinding> bound;
   NameSharing sharing{};  // if several nodes bind them
   // As in RecordEpoch::Parts.
   RecordNotes notes{};
@@ -59,19 +59,19 @@ LiveEpoch MakeLiveEpoch(std::shared_ptr<const ViewSetup> setup,
 
 // The sample that each of these names shows. Each name occurs once in the
 // result, whatever the order and number given.
-std::vector<CarriedPair> ShownPairsOf(const Binding& binding,
+std::vector<NameBinding> ShownPairsOf(const Binding& binding,
                                       std::vector<uint64_t> names);
 // What the first `names` names are bound to. At most `most` pairs.
-std::vector<CarriedPair> BoundPairs(const BoundNames& bound_names,
+std::vector<NameBinding> BoundPairs(const BoundNames& bound_names,
                                     uint64_t names, uint64_t most);
 // All of these, each name and each sample once. Of two pairs that contradict
 // each other, the first is right.
-std::vector<CarriedPair> FirstOfNames(std::vector<CarriedPair> pairs,
-                                      const std::vector<CarriedPair>& told,
-                                      const std::vector<CarriedPair>& known);
-// Turns `pairs` into the names to carry into an epoch. Drops what that epoch
-// cannot carry. `repeats`: it may show a sample under several names.
-CarriedNames Carry(std::vector<CarriedPair>& pairs, bool repeats);
+std::vector<NameBinding> FirstOfNames(std::vector<NameBinding> pairs,
+                                      const std::vector<NameBinding>& told,
+                                      const std::vector<NameBinding>& known);
+// Turns `pairs` into the names that an epoch retains. Drops what that epoch
+// cannot retain. `repeats`: it may show a sample under several names.
+RetainedBindings Retain(std::vector<NameBinding>& pairs, bool repeats);
 // Of the keys that decide what the names of an epoch show. All nodes of a job
 // compute it alike.
 uint64_t HashOfKeys(const ViewSetup& setup);

@@ -22,7 +22,7 @@ std::string NeedsAnswers(const ViewSetup& setup) {
     return absl::StrCat("policy = ", setup.policy->name(),
                         " binds names as they are opened");
   }
-  if (setup.records.pool != nullptr) {
+  if (setup.records.producer != nullptr) {
     return "records of containers are shuffled";
   }
   return "";
@@ -116,7 +116,7 @@ std::string OpensSeenName(By by) {
 }
 
 bool WantsOpens(const ViewSetup& setup) {
-  const bool changes = setup.rebinds() || setup.records.pool != nullptr;
+  const bool changes = setup.rebinds() || setup.records.producer != nullptr;
   return (changes && setup.config.epoch_advance == Advance::kAuto) ||
          setup.binds_on_demand();
 }

@@ -30,8 +30,8 @@ View::View(Parts parts)
       sees_opens_(parts.sees_opens),
       reports_(parts.reports),
       live_(parts.hears_opens, std::move(parts.waits)),
-      notifier_({std::move(parts.rebound), std::move(parts.settled),
-                 std::move(parts.doubted)}),
+      notifier_({std::move(parts.on_rebind), std::move(parts.on_committed),
+                 std::move(parts.on_doubted)}),
       controller_(
           {std::move(parts.setup), std::move(parts.running), parts.job_tracker,
            &live_, &notifier_, parts.group, parts.sees_opens, parts.reports,
@@ -288,8 +288,8 @@ absl::Status View::Restore(Prepared prepared, const EpochToken& token) {
   }
   ASSIGN_OR_RETURN(LedgerState state, StateOf(token, wanted));
   const absl::Status bound =
-      (state.begin.repeats ? CarriedNames::MakeRepeating(state.bound)
-                           : CarriedNames::Make(state.bound))
+      (state.begin.repeats ? RetainedBindings::MakeRepeating(state.bound)
+                           : RetainedBindings::Make(state.bound))
           .status();
   if (!bound.ok()) return TokenRefused(bound.message());
   absl::Status restored;
@@ -323,16 +323,16 @@ std::vector<EntryId> View::FilesOfShared(uint64_t sample) const {
   return files;
 }
 
-absl::optional<Supply::HeldBytes> View::TakeForOthers(uint64_t sample,
-                                                      uint64_t most) const {
+absl::optional<SampleProducer::HeldBytes> View::TakeForOthers(
+    uint64_t sample, uint64_t most) const {
   const std::shared_ptr<const ViewSetup> setup = this->setup();
-  if (setup->shared == nullptr || setup->supply == nullptr ||
+  if (setup->shared == nullptr || setup->samples == nullptr ||
       sample >= setup->dataset->grouping().sample_count()) {
     return absl::nullopt;
   }
   const auto holder = setup->shared->HolderOf(SampleId(sample));
   if (!holder || !holder->self) return absl::nullopt;
-  return setup->supply->TakeForOthers(SampleId(sample), most);
+  return setup->samples->TakeForOthers(SampleId(sample), most);
 }
 
 uint64_t View::samples_shown() const {

@@ -24,7 +24,7 @@
 #include "core/epoch/open_reports.h"
 #include "core/ledger/ledger.h"
 #include "core/policy/read_before.h"
-#include "core/quality/mixing_line.h"
+#include "core/quality/quality_line.h"
 #include "core/readers/job_nodes.h"
 #include "core/readers/job_tracker.h"
 #include "core/records/epoch/record_epoch.h"
@@ -59,9 +59,9 @@ class View {
     EpochGroup* group = nullptr;        // outlives the view; may be null
     // See KernelNotifier::Calls. They are called with no lock held, before the
     // call of the view that caused them returns.
-    std::function<void(bool were_fixed)> rebound;
-    std::function<void()> settled;
-    std::function<void()> doubted;
+    std::function<void(bool were_fixed)> on_rebind;
+    std::function<void()> on_committed;
+    std::function<void()> on_doubted;
     // A thread is about to wait until names are rebound. Called with no lock
     // held. May be empty.
     std::function<void()> waits;
@@ -108,7 +108,7 @@ class View {
   // `pid` (0 = hidden) at monotonic time `now`.
   OpenVerdict OpenContainer(EntryId file, RecordEpoch& shown, int32_t pid,
                             std::chrono::milliseconds now = {});
-  // Epoch n of the plan with nothing carried, as `epoch/<n>/` shows it.
+  // Epoch n of the plan with nothing retained, as `epoch/<n>/` shows it.
   std::shared_ptr<const Binding> FixedBinding(Epoch epoch) const;
   // The same for its ranked directory.
   std::shared_ptr<const Binding> FixedRanks(Epoch epoch) const;
@@ -199,8 +199,8 @@ class View {
   ViewConfig config() const;
 
   ViewEpochStatus EpochStatus() const;
-  // The shuffle quality of the live epoch's order: see MixingLine.
-  std::string Mixing() const { return mixing_.Line(binding()); }
+  // The shuffle quality of the live epoch's order: see QualityLine.
+  std::string ShuffleQuality() const { return quality_.Line(binding()); }
   // Returns whether the end of an epoch is detected from opens: names rebind
   // and the epoch advances by itself.
   bool watches_opens() const;
@@ -213,10 +213,10 @@ class View {
   // The files of a sample, in order, if the view shares its names. None if
   // there is no such sample.
   std::vector<EntryId> FilesOfShared(uint64_t sample) const;
-  // As Supply::TakeForOthers, if the view shares its names and this node owns
-  // the sample.
-  absl::optional<Supply::HeldBytes> TakeForOthers(uint64_t sample,
-                                                  uint64_t most) const;
+  // As SampleProducer::TakeForOthers, if the view shares its names and this
+  // node owns the sample.
+  absl::optional<SampleProducer::HeldBytes> TakeForOthers(uint64_t sample,
+                                                          uint64_t most) const;
   // As SharedNames::shown. 0 if nothing is shared.
   uint64_t samples_shown() const;
   // As SharedNames::BindForOthers. FailedPrecondition if nothing is shared.
@@ -239,7 +239,7 @@ class View {
   // Self-synchronised.
   LiveEpochs live_;  // published with the lock of the controller held
   KernelNotifier notifier_;
-  mutable MixingCache mixing_;
+  mutable QualityCache quality_;
   mutable FixedEpochs fixed_;
   std::atomic<bool> suits_reports_{false};  // all that runs or waits
   std::atomic<bool> has_unseen_{false};     // readers

@@ -15,7 +15,7 @@
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/sampler/name_foresight.h"
+#include "core/sampler/name_predictor.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "xxhash.h"
 
@@ -94,9 +94,9 @@ bool IsReactive(const ViewSetup& setup) {
          setup.rebinds();
 }
 
-bool WantsSupply(const SetupTools& tools, const ViewSetup& setup) {
-  return tools.supply && (IsReactive(setup) || setup.policy->keeps_first() ||
-                          setup.stages_ranks());
+bool WantsProducer(const SetupTools& tools, const ViewSetup& setup) {
+  return tools.samples && (IsReactive(setup) || setup.policy->keeps_first() ||
+                           setup.stages_ranks());
 }
 
 bool SharesNames(const SetupTools& tools, const ViewSetup& setup) {
@@ -108,7 +108,7 @@ void MakeSharedNames(const SetupTools& tools, ViewSetup& setup) {
   SharedNames::Parts parts;
   parts.grouping = &setup.dataset->grouping();
   parts.dataset_key = setup.dataset->key();
-  parts.own = setup.supply;
+  parts.own = setup.samples;
   parts.locality = setup.policy->locality();
   parts.ask = [ask = tools.ask, path = setup.config.path](
                   const SharedNames::Question& question,
@@ -122,8 +122,8 @@ void MakeSharedNames(const SetupTools& tools, ViewSetup& setup) {
   }
   parts.waits = tools.waits;
   setup.shared = std::make_shared<SharedNames>(std::move(parts));
-  if (!tools.foresight) return;
-  setup.foresight = tools.foresight(
+  if (!tools.predictor) return;
+  setup.predictor = tools.predictor(
       setup.dataset, [names = std::weak_ptr<SharedNames>(setup.shared)](
                          const std::vector<SampleId>& next) {
         if (const auto shared = names.lock()) shared->AskAhead(next);
@@ -153,22 +153,22 @@ absl::Status CheckNodes(const SetupTools& tools, const ViewSetup& setup) {
                    instead.empty() ? "" : " binds alike on all"));
 }
 
-absl::Status MakeSupply(const SetupTools& tools, const ViewSetup* reuse,
-                        ViewSetup& setup) {
-  if (!WantsSupply(tools, setup)) return absl::OkStatus();
+absl::Status MakeProducer(const SetupTools& tools, const ViewSetup* reuse,
+                          ViewSetup& setup) {
+  if (!WantsProducer(tools, setup)) return absl::OkStatus();
   RETURN_IF_ERROR(CheckNodes(tools, setup));
-  if (reuse != nullptr && reuse->supply != nullptr &&
+  if (reuse != nullptr && reuse->samples != nullptr &&
       reuse->policy->name() == setup.policy->name() &&
       reuse->options_hash == setup.options_hash &&
-      reuse->records.pool == setup.records.pool &&
+      reuse->records.producer == setup.records.producer &&
       SameKeys(tools, *reuse, setup)) {
-    setup.supply = reuse->supply;
+    setup.samples = reuse->samples;
     setup.shared = reuse->shared;
-    setup.foresight = reuse->foresight;
+    setup.predictor = reuse->predictor;
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(setup.supply, tools.supply(setup.config, setup.dataset,
-                                              *setup.policy, setup.records));
+  ASSIGN_OR_RETURN(setup.samples, tools.samples(setup.config, setup.dataset,
+                                                *setup.policy, setup.records));
   MakeSharedNames(tools, setup);
   return absl::OkStatus();
 }
@@ -182,7 +182,7 @@ bool Shuffles(const ViewSetup& setup) {
 bool SameRecords(const SetupTools& tools, const ViewSetup& now,
                  const ViewSetup& next) {
   return now.records.containers != nullptr &&
-         (now.supply != nullptr) == WantsSupply(tools, next) &&
+         (now.samples != nullptr) == WantsProducer(tools, next) &&
          Shuffles(now) == Shuffles(next) &&
          now.policy->stages() == next.policy->stages() &&
          // Staged blocks have one size.
@@ -195,7 +195,7 @@ absl::Status FindContainers(const SetupTools& tools, const ViewSetup* reuse,
                             ViewSetup& setup) {
   if (!tools.containers) return absl::OkStatus();
   // A tier holds either samples or records.
-  if (WantsSupply(tools, setup) &&
+  if (WantsProducer(tools, setup) &&
       (setup.policy->stages() || !Shuffles(setup))) {
     return absl::OkStatus();
   }
@@ -252,7 +252,7 @@ bool HasPlainSamples(const Grouping& grouping, const PlainFiles& plain) {
 
 absl::Status MakeReadAhead(const SetupTools& tools, const ViewSetup* reuse,
                            const PlainFiles& plain, ViewSetup& setup) {
-  if (!tools.ahead || WantsSupply(tools, setup) ||
+  if (!tools.ahead || WantsProducer(tools, setup) ||
       setup.policy->consumption() == Consumption::kSource ||
       !HasPlainSamples(setup.dataset->grouping(), plain)) {
     return absl::OkStatus();
@@ -304,7 +304,7 @@ absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
   }
   WantedRecords wanted;
   wanted.containers = setup.records.containers;
-  wanted.beside_supply = WantsSupply(tools, setup);
+  wanted.beside_supply = WantsProducer(tools, setup);
   if (ReadsFilesAhead(setup)) wanted.plain_bytes = plain.bytes;
   ASSIGN_OR_RETURN(setup.records, tools.records(setup.config, setup.dataset,
                                                 *setup.policy, wanted));
@@ -312,7 +312,7 @@ absl::Status MakeRecords(const SetupTools& tools, const ViewSetup* reuse,
 }
 
 // First what reads plain files ahead, as its part of the memory is not for
-// records. A supply leaves out what the records answer.
+// records. A producer leaves out what the records answer.
 absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
                         ViewSetup& setup) {
   RETURN_IF_ERROR(FindContainers(tools, reuse, setup));
@@ -320,7 +320,7 @@ absl::Status MakeMemory(const SetupTools& tools, const ViewSetup* reuse,
   RETURN_IF_ERROR(MakeSamplerPrefetcher(tools, reuse, plain, setup));
   RETURN_IF_ERROR(MakeReadAhead(tools, reuse, plain, setup));
   RETURN_IF_ERROR(MakeRecords(tools, reuse, plain, setup));
-  return MakeSupply(tools, reuse, setup);
+  return MakeProducer(tools, reuse, setup);
 }
 
 }  // namespace
@@ -359,7 +359,7 @@ bool ShufflesRecords(const Policy& policy, const ViewConfig& config,
 
 bool ShowsEpochs(const ViewSetup& setup) {
   return setup.rebinds() ||
-         (setup.records.pool != nullptr &&
+         (setup.records.producer != nullptr &&
           ShufflesRecords(*setup.policy, setup.config, *setup.dataset));
 }
 
@@ -369,8 +369,9 @@ bool PassesOfRecordsCount(const ViewSetup& setup) {
 
 ReadBefore ReadBeforeOf(const FilesRead& read, const ViewSetup& setup) {
   if (read.what != ReadBefore::kSomething || setup.rebinds()) return read.what;
-  const ContainerSet* const containers =
-      setup.records.pool == nullptr ? nullptr : setup.records.containers.get();
+  const ContainerSet* const containers = setup.records.producer == nullptr
+                                             ? nullptr
+                                             : setup.records.containers.get();
   const std::string below = absl::StrCat(setup.config.path, "/");
   const auto counts = [&](const std::string& path) {
     if (containers == nullptr) {
@@ -395,14 +396,14 @@ bool SwitchesInPass(const ViewSetup& now, const ViewSetup& next) {
 }
 
 std::shared_ptr<ContentProvider> ViewSetup::provider() const {
-  if (supply != nullptr) return supply;
+  if (samples != nullptr) return samples;
   if (prefetcher != nullptr) return prefetcher;
   return ahead;
 }
 
 void ViewSetup::NoteLookup(EntryId name, uint32_t reader,
                            std::chrono::milliseconds now) const {
-  if (foresight != nullptr) foresight->OnLookup(name, reader, now);
+  if (predictor != nullptr) predictor->OnLookup(name, reader, now);
 }
 
 void ViewSetup::NoteOpen(EntryId file, uint32_t reader,

@@ -20,9 +20,9 @@
 #include "core/policy/policy_entry.h"
 #include "core/policy/read_before.h"
 #include "core/pool/read_ahead.h"
-#include "core/pool/supply.h"
+#include "core/pool/sample_producer.h"
 #include "core/records/containers/container_set.h"
-#include "core/records/content/record_pool.h"
+#include "core/records/content/record_producer.h"
 #include "core/records/epoch/record_staging.h"
 #include "core/source/physical.h"
 #include "core/source/source_dir.h"
@@ -30,7 +30,7 @@
 
 namespace shufflefs {
 
-class NameForesight;      // core/sampler/name_foresight.h
+class NamePredictor;      // core/sampler/name_predictor.h
 class SamplerPrefetcher;  // core/sampler/sampler_prefetcher.h
 
 struct ResolvedPolicy {
@@ -75,10 +75,10 @@ using ContainersMaker =
         const Policy& policy)>;
 
 // The containers of a view, and the memory in which their files are made. There
-// is no pool if all containers are left untouched.
+// is no producer if all containers are left untouched.
 struct ViewRecords {
   std::shared_ptr<ContainerSet> containers;
-  std::shared_ptr<RecordPool> pool;
+  std::shared_ptr<RecordProducer> producer;
   // If the policy stages: what the faster tier should hold, and that tier.
   // Otherwise null and empty.
   std::shared_ptr<RecordStaging> staging;
@@ -94,22 +94,23 @@ struct WantedRecords {
 
 // Makes the memory of a view's records, and has them indexed, which goes on
 // after the call. All pointers are null if there is too little memory for them
-// beside a supply. May measure the device. Errors: InvalidArgument naming the
+// beside a producer. May measure the device. Errors: InvalidArgument naming the
 // key.
 using RecordsMaker = std::function<absl::StatusOr<ViewRecords>(
     const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
     const Policy& policy, const WantedRecords& wanted)>;
 
-// Makes the supply of a reactive policy's view. It leaves out what the pool of
-// `records` answers, and shares the view's memory with that pool. May measure
-// the device and ask where samples are on it. Errors: InvalidArgument naming
-// the key.
-using SupplyMaker = std::function<absl::StatusOr<std::shared_ptr<Supply>>(
-    const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
-    const Policy& policy, const ViewRecords& records)>;
+// Makes the producer of a reactive policy's view. It leaves out what the
+// producer of `records` answers, and shares the view's memory with that
+// producer. May measure the device and ask where samples are on it. Errors:
+// InvalidArgument naming the key.
+using SampleProducerMaker =
+    std::function<absl::StatusOr<std::shared_ptr<SampleProducer>>(
+        const ViewConfig& config, std::shared_ptr<const Dataset> dataset,
+        const Policy& policy, const ViewRecords& records)>;
 
-// Finds the place of each sample's first file, by SampleId. May ask the source
-// about each.
+// Finds the address of each sample's first file, by SampleId. May ask the
+// source about each.
 using AddressFinder =
     std::function<absl::StatusOr<DeviceLayout>(const Dataset& dataset)>;
 
@@ -132,7 +133,7 @@ using NameAsker = std::function<void(
 
 // Makes what predicts the names that are looked up next; `ask` is told them.
 // Returns null if there is no memory for their samples.
-using NameForesightMaker = std::function<std::shared_ptr<NameForesight>(
+using NamePredictorMaker = std::function<std::shared_ptr<NamePredictor>(
     std::shared_ptr<const Dataset> dataset,
     std::function<void(const std::vector<SampleId>&)> ask)>;
 
@@ -142,13 +143,13 @@ struct SetupTools {
   PolicyResolver resolver;
   AddressFinder addresses;  // for policies that work in blocks
   // Empty if nothing is mounted. Then names show what the plan says.
-  SupplyMaker supply;
+  SampleProducerMaker samples;
   ReadAheadMaker ahead;
   SamplerPrefetcherMaker prefetcher;
   ContainersMaker containers;
   RecordsMaker records;          // goes with `containers`
   NameAsker ask;                 // empty if the job has no other nodes
-  NameForesightMaker foresight;  // goes with `ask`; may be empty
+  NamePredictorMaker predictor;  // goes with `ask`; may be empty
   // As SharedNames::Parts::begins, of the view at `path`. Goes with `ask`.
   std::function<void(const std::string& path, uint64_t binding)> names_begin;
   // As SharedNames::Parts::waits.
@@ -169,11 +170,11 @@ struct ViewSetup {
   // and for a policy that works in blocks the places of samples on the device.
   uint64_t options_hash = 0;
   // Not null if names are bound on demand, or if memory keeps what was read.
-  std::shared_ptr<Supply> supply;
+  std::shared_ptr<SampleProducer> samples;
   // Not null if names are bound on demand together with other nodes.
   std::shared_ptr<SharedNames> shared;
   // Not null if their owners are asked ahead of the lookups.
-  std::shared_ptr<NameForesight> foresight;
+  std::shared_ptr<NamePredictor> predictor;
   // Not null if orders that are known in advance are read ahead.
   std::shared_ptr<ReadAhead> ahead;
   // Not null if orders are predicted and read ahead. Then each name shows its
@@ -188,7 +189,7 @@ struct ViewSetup {
   std::shared_ptr<ContentProvider> provider() const;
   // Returns whether a RecordEpoch shows the file. Nothing else prefetches it.
   bool ShowsRecordsOf(EntryId file) const {
-    return records.pool != nullptr && records.containers->Covers(file);
+    return records.producer != nullptr && records.containers->Covers(file);
   }
   // Thread `reader` (0 = hidden) has looked `name` up.
   void NoteLookup(EntryId name, uint32_t reader,
@@ -196,10 +197,10 @@ struct ViewSetup {
   // Thread `reader` (0 = hidden) has opened `file`.
   void NoteOpen(EntryId file, uint32_t reader,
                 std::chrono::milliseconds now) const;
-  bool binds_on_demand() const { return supply != nullptr && rebinds(); }
+  bool binds_on_demand() const { return samples != nullptr && rebinds(); }
   // Returns whether, besides, an epoch may show a sample under several names or
   // none.
-  bool repeats() const { return binds_on_demand() && supply->repeats(); }
+  bool repeats() const { return binds_on_demand() && samples->repeats(); }
   // Returns whether samples of ranked names come from a faster tier.
   bool stages_ranks() const {
     return config.layout == Layout::kRanked && policy->stages();

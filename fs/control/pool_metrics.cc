@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "core/pool/supply.h"
+#include "core/pool/sample_producer.h"
 
 namespace shufflefs {
 namespace {
@@ -16,34 +16,38 @@ struct Row {
   const char* name;
   const char* type;
   const char* help;
-  double (*value)(const SupplyStatus&);
+  double (*value)(const ProducerStatus&);
 };
 
 constexpr Row kRows[] = {
     {"shufflefs_pool_hits_total", "counter",
      "names bound to a sample that was in memory or on its way",
-     [](const SupplyStatus& s) { return static_cast<double>(s.hits); }},
+     [](const ProducerStatus& s) { return static_cast<double>(s.hits); }},
     {"shufflefs_pool_misses_total", "counter",
      "names bound to a sample that was not",
-     [](const SupplyStatus& s) { return static_cast<double>(s.misses); }},
+     [](const ProducerStatus& s) { return static_cast<double>(s.misses); }},
     {"shufflefs_pool_bypass_total", "counter", "samples read alone",
-     [](const SupplyStatus& s) { return static_cast<double>(s.bypass); }},
+     [](const ProducerStatus& s) { return static_cast<double>(s.bypass); }},
     {"shufflefs_chunk_loads_total", "counter", "chunks that were loaded",
-     [](const SupplyStatus& s) { return static_cast<double>(s.chunk_loads); }},
+     [](const ProducerStatus& s) {
+       return static_cast<double>(s.chunk_loads);
+     }},
     {"shufflefs_chunk_fill_ratio", "gauge",
      "share of the loaded chunks' samples that were wanted and fitted",
-     [](const SupplyStatus& s) { return s.fill_rate.value_or(0); }},
+     [](const ProducerStatus& s) { return s.fill_rate.value_or(0); }},
     {"shufflefs_fill_rate", "gauge",
      "old name of shufflefs_chunk_fill_ratio, for one release",
-     [](const SupplyStatus& s) { return s.fill_rate.value_or(0); }},
+     [](const ProducerStatus& s) { return s.fill_rate.value_or(0); }},
     {"shufflefs_pool_bytes", "gauge", "samples in memory or on their way",
-     [](const SupplyStatus& s) { return static_cast<double>(s.pool_bytes); }},
+     [](const ProducerStatus& s) { return static_cast<double>(s.pool_bytes); }},
     {"shufflefs_pool_limit_bytes", "gauge",
      "what they may take if no other view needs memory",
-     [](const SupplyStatus& s) { return static_cast<double>(s.memory_limit); }},
+     [](const ProducerStatus& s) {
+       return static_cast<double>(s.memory_limit);
+     }},
     {"shufflefs_pool_guaranteed_bytes", "gauge",
      "what they may take whatever other views need",
-     [](const SupplyStatus& s) {
+     [](const ProducerStatus& s) {
        return static_cast<double>(s.memory_guaranteed);
      }},
 };
@@ -97,7 +101,7 @@ void AppendRows(const Rows& rows,
 }  // namespace
 
 std::string PoolMetrics(const std::vector<View*>& views) {
-  std::vector<std::pair<std::string, SupplyStatus>> pools;
+  std::vector<std::pair<std::string, ProducerStatus>> pools;
   std::vector<std::pair<std::string, TierStatus>> tiers;
   for (const View* view : views) {
     const std::shared_ptr<const ViewSetup> setup = view->setup();
@@ -106,8 +110,8 @@ std::string PoolMetrics(const std::vector<View*>& views) {
     }
     if (setup->provider() == nullptr) continue;
     pools.emplace_back(Label(*view), setup->provider()->status());
-    if (setup->supply == nullptr || !setup->supply->repeats()) continue;
-    tiers.emplace_back(Label(*view), setup->supply->sets().tier());
+    if (setup->samples == nullptr || !setup->samples->repeats()) continue;
+    tiers.emplace_back(Label(*view), setup->samples->sets().tier());
   }
   std::string text;
   AppendRows(kRows, pools, text);

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/config/value_text.h"
-#include "core/records/containers/record_mixing.h"
+#include "core/records/containers/record_quality.h"
 #include "core/records/epoch/record_epoch.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "core/view/effect.h"
@@ -43,7 +43,7 @@ void AddEpoch(const ViewEpochStatus& epoch, nlohmann::ordered_json& json) {
   json["epoch_verdict"] = epoch.verdict;
   json["epoch_held"] = epoch.held;
   json["epoch_hold_reason"] = epoch.hold_reason;
-  json["carried"] = epoch.carried;
+  json["carried"] = epoch.retained;
   json["samples"] = epoch.samples;
   if (epoch.nodes > 0) json["nodes"] = epoch.nodes;
   json["consumed"] = OrNull(epoch.consumed);
@@ -77,7 +77,7 @@ void AddTraffic(const StatusParts& parts, nlohmann::ordered_json& json) {
 
 // The counters of the two pools of a view. Both read the source by one reader,
 // whose counters are the same.
-SupplyStatus Together(SupplyStatus samples, const SupplyStatus& records) {
+ProducerStatus Together(ProducerStatus samples, const ProducerStatus& records) {
   samples.memory_guaranteed += records.memory_guaranteed;
   samples.pool_bytes += records.pool_bytes;
   samples.hits += records.hits;
@@ -90,22 +90,22 @@ SupplyStatus Together(SupplyStatus samples, const SupplyStatus& records) {
 }
 
 // The counters of a view's own pool.
-void AddSupply(const SupplyStatus& supply, nlohmann::ordered_json& json) {
+void AddProducer(const ProducerStatus& producer, nlohmann::ordered_json& json) {
   // Adds to what the source itself returned to readers.
   const auto plus = [&json](const char* key, uint64_t count) {
     return count + (json[key].is_number() ? json[key].get<uint64_t>() : 0);
   };
-  json["hits"] = supply.hits;
-  json["misses"] = supply.misses;
-  json["bypass"] = supply.bypass;
-  json["chunk_loads"] = supply.chunk_loads;
-  json["fill_rate"] = OrNull(supply.fill_rate);
-  json["source_bytes"] = plus("source_bytes", supply.source_bytes);
-  json["source_reads"] = plus("source_reads", supply.source_reads);
-  json["pool_bytes"] = supply.pool_bytes;
-  json["memory_limit"] = supply.memory_limit;
-  json["memory_guaranteed"] = supply.memory_guaranteed;
-  json["supply"] = supply.how;
+  json["hits"] = producer.hits;
+  json["misses"] = producer.misses;
+  json["bypass"] = producer.bypass;
+  json["chunk_loads"] = producer.chunk_loads;
+  json["fill_rate"] = OrNull(producer.fill_rate);
+  json["source_bytes"] = plus("source_bytes", producer.source_bytes);
+  json["source_reads"] = plus("source_reads", producer.source_reads);
+  json["pool_bytes"] = producer.pool_bytes;
+  json["memory_limit"] = producer.memory_limit;
+  json["memory_guaranteed"] = producer.memory_guaranteed;
+  json["supply"] = producer.how;
 }
 
 // Returns the warnings.
@@ -239,19 +239,19 @@ std::string Substitution(const ViewSetup& setup, bool shows_own) {
 
 // Grades the records if these are shuffled, because the order of files then
 // matters less.
-std::string MixingOf(const View& view, const ViewSetup& setup) {
+std::string QualityOf(const View& view, const ViewSetup& setup) {
   if (setup.policy->consumption() != Consumption::kSource &&
       ProgramOrders(setup)) {
     return "not graded: your program decides the order";
   }
-  if (setup.records.pool == nullptr ||
+  if (setup.records.producer == nullptr ||
       !ShufflesRecords(*setup.policy, setup.config, *setup.dataset)) {
-    return view.Mixing();
+    return view.ShuffleQuality();
   }
   const std::shared_ptr<RecordEpoch> epoch = view.records();
   if (epoch == nullptr) return "";
-  return RecordMixingLine(*setup.dataset, *setup.records.containers,
-                          epoch->policy(), epoch->seed(), epoch->epoch());
+  return RecordQualityLine(*setup.dataset, *setup.records.containers,
+                           epoch->policy(), epoch->seed(), epoch->epoch());
 }
 
 nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
@@ -274,16 +274,16 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   AddEpoch(epoch, json);
   AddTraffic(parts, json);
   const std::shared_ptr<ContentProvider> provider = setup->provider();
-  const std::shared_ptr<RecordPool>& records = setup->records.pool;
+  const std::shared_ptr<RecordProducer>& records = setup->records.producer;
   if (provider != nullptr && records != nullptr) {
-    AddSupply(Together(provider->status(), records->status()), json);
+    AddProducer(Together(provider->status(), records->status()), json);
   } else if (provider != nullptr) {
-    AddSupply(provider->status(), json);
+    AddProducer(provider->status(), json);
   } else if (records != nullptr) {
-    AddSupply(records->status(), json);
+    AddProducer(records->status(), json);
   }
-  if (setup->supply != nullptr) {
-    AddMiniEpoch(setup->supply->sets().status(), setup->supply->sets().tier(),
+  if (setup->samples != nullptr) {
+    AddMiniEpoch(setup->samples->sets().status(), setup->samples->sets().tier(),
                  json);
   }
   if (setup->records.staging != nullptr) {
@@ -298,9 +298,9 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
                     prefetcher.warnings.end());
   }
   json["reproducible"] = !setup->binds_on_demand();
-  const std::string mixing = MixingOf(view, *setup);
+  const std::string quality = QualityOf(view, *setup);
   json["mixing"] = nullptr;
-  if (!mixing.empty()) json["mixing"] = mixing;
+  if (!quality.empty()) json["mixing"] = quality;
   json["device"] = setup->device;
   json["warnings"] = nlohmann::ordered_json::array();
   if (const std::string warning = EffectWarning(*setup); !warning.empty()) {

@@ -103,7 +103,7 @@ class FuseSession : public Session {
   void LetOthersServe() override { loop_->LetOthersServe(); }
   void NamesChanged(bool were_fixed) override;
   void NamesDoubted() override;
-  void NamesSettled() override;
+  void NamesCommitted() override;
   void RaiseReadAhead() override;
   void AnswerWaiting() override { context_.gate.Open(); }
   void Stop() override { loop_->Stop(); }
@@ -304,7 +304,7 @@ void FuseSession::NamesDoubted() {
   });
 }
 
-void FuseSession::NamesSettled() {
+void FuseSession::NamesCommitted() {
   if (!knows_epochs_) return;
   Later([this] {
     context_.metrics->Add(Counter::kPrimedNames,

@@ -66,9 +66,9 @@ class Session {
   virtual void NamesChanged(bool were_fixed) = 0;
   // Like NamesChanged, but no name was rebound.
   virtual void NamesDoubted() = 0;
-  // After one of the above: primes the names in use again on a separate thread,
-  // before they are looked up one by one.
-  virtual void NamesSettled() = 0;
+  // After one of the above: lists the names in use again on a separate thread
+  // (DentryWarmer), before they are looked up one by one.
+  virtual void NamesCommitted() = 0;
   // The catalogue is ready: answers the requests that waited for it.
   virtual void AnswerWaiting() = 0;
   // As root, allows read-ahead of up to 1 MiB. The kernel's default for FUSE is

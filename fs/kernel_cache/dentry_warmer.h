@@ -28,8 +28,8 @@ class DentryWarmer {
   // kernel's memory.
   static constexpr uint64_t kLimit = 100000;
 
-  // Call it once, before the other methods. `served` outlives the primer. A
-  // primer that was not begun does nothing.
+  // Call it once, before the other methods. `served` outlives the warmer. A
+  // warmer that was not begun does nothing.
   void Begin(const ServedDataset& served);
 
   // A name that may rebind was looked up in `dir`, so `dir` is in use.

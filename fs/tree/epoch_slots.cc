@@ -28,8 +28,8 @@ absl::StatusOr<uint32_t> EpochSlots::Take(Epoch epoch) {
     }
     slots_[slot] = {epoch, 1, ages_.insert(ages_.end(), slot)};
     by_epoch_[epoch] = slot;
-    if (by_epoch_.size() <= crowd_ || told_) return slot;
-    told_ = true;
+    if (by_epoch_.size() <= crowd_ || warned_) return slot;
+    warned_ = true;
   }
   if (crowded_) crowded_();
   return slot;
@@ -63,7 +63,7 @@ size_t EpochSlots::in_use() const {
 
 std::vector<Epoch> EpochSlots::TakeOldest() {
   MutexLock lock(mu_);
-  told_ = false;
+  warned_ = false;
   std::vector<Epoch> oldest;
   for (size_t left = by_epoch_.size() / 2; left > 0; --left) {
     oldest.push_back(slots_[ages_.front()].epoch);

@@ -65,7 +65,7 @@ class EpochSlots {
   std::vector<uint32_t> free_ ABSL_GUARDED_BY(mu_);
   std::list<uint32_t> ages_ ABSL_GUARDED_BY(mu_);  // slots in use, oldest first
   absl::flat_hash_map<Epoch, uint32_t> by_epoch_ ABSL_GUARDED_BY(mu_);
-  bool told_ ABSL_GUARDED_BY(mu_) = false;
+  bool warned_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace shufflefs

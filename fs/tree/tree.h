@@ -45,7 +45,8 @@ class Tree {
   // Does not say how long the kernel may cache a name.
   absl::StatusOr<NodeReply> Attributes(Node node) const;
 
-  // `binds`: listing the directory binds its names (only for the primer).
+  // `binds`: listing the directory binds its names (only for the dentry
+  // warmer).
   absl::StatusOr<std::unique_ptr<DirHandle>> OpenDir(Node node,
                                                      bool binds) const;
 

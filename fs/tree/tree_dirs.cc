@@ -61,9 +61,9 @@ class SourceOrderDir : public DirHandle {
 
 // A directory of a view in the order of one epoch. In a live one, names that
 // may rebind are listed unbound (nodeid 0), so that a reply that an epoch
-// switch overtakes cannot leave an old binding in the kernel. The primer's
-// listings cannot be overtaken, so they bind (`binds`), but for containers: a
-// lookup of one takes its records.
+// switch overtakes cannot leave an old binding in the kernel. The dentry
+// warmer's listings cannot be overtaken, so they bind (`binds`), but for
+// containers: a lookup of one takes its records.
 class EpochDir : public DirHandle {
  public:
   struct Binds {

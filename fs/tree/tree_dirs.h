@@ -17,7 +17,7 @@ namespace shufflefs {
 std::unique_ptr<DirHandle> MakeSourceDir(const ServedDataset& served,
                                          DirId dir);
 // A directory of a live view, in the live epoch's order. `binds`: listing it
-// with attributes binds its names (only for the primer's handles).
+// with attributes binds its names (only for the dentry warmer's handles).
 std::unique_ptr<DirHandle> MakeLiveDir(const ServedDataset& served,
                                        const View& view, DirId dir, bool binds);
 // A directory below epoch/<n>/tree. `node` is its node.

@@ -108,8 +108,8 @@ class Mount {
   // Of the last text that was parsed. One write to `control` at a time.
   ControlledMount controlled_;
   std::atomic<LogLevel> log_level_{LogLevel::kInfo};
-  bool stays_ = false;             // in the foreground; constant after Start
-  std::atomic<bool> told_{false};  // what is mounted, or why nothing is
+  bool stays_ = false;  // in the foreground; constant after Start
+  std::atomic<bool> reported_{false};  // what is mounted, or why nothing is
   mutable Mutex opens_mu_;
   // Set while opens are seen in another way than they are to be.
   absl::optional<OpensSeen> opens_ ABSL_GUARDED_BY(opens_mu_);
@@ -135,12 +135,12 @@ absl::Status Mount::MakeParts(SourceDir source) {
                       .running = memory_.running(),
                       .hooks = {}};
   ASSIGN_OR_RETURN(parts.reach, ReachBelow(parts.config.mountpoint));
-  parts.hooks.rebound = [this](bool were_fixed) {
+  parts.hooks.on_rebind = [this](bool were_fixed) {
     session_->NamesChanged(were_fixed);
   };
-  parts.hooks.settled = [this] { session_->NamesSettled(); };
+  parts.hooks.on_committed = [this] { session_->NamesCommitted(); };
   parts.hooks.waits = [this] { session_->LetOthersServe(); };
-  parts.hooks.doubted = [this] { session_->NamesDoubted(); };
+  parts.hooks.on_doubted = [this] { session_->NamesDoubted(); };
   parts.hooks.cached = kernel_.FinderFor(memory_.config().mountpoint,
                                          [this] { return engine_->served(); });
   parts.hooks.switched = [this](const std::string& path,
@@ -181,7 +181,7 @@ ControlFiles::Parts Mount::ControlParts() {
   };
   parts.written = [this](const std::vector<ViewKeys>& views) {
     Keep(views);
-    engine_->KeepLearnt();
+    engine_->SaveFactors();
   };
   parts.opens = [this] { return OpensNow(); };
   parts.warn = [this] { return WarnOfMountsAbove(); };
@@ -363,7 +363,7 @@ absl::Status Mount::Index(std::stop_token stop) {
   for (const std::string& note : engine_->config().notes) Warn(note);
   TellUnreadable(served->catalogue());
   // Before anybody can end its first epoch, which is logged, too.
-  told_ = true;
+  reported_ = true;
   TellMounted(*served);
   if (served->opens().by == OpensSeen::By::kReports) {
     MutexLock lock(opens_mu_);
@@ -384,7 +384,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     if (!session_->WaitForKernel()) return;
     session_->RaiseReadAhead();
     indexed = Index(stop);
-    told_ = true;
+    reported_ = true;
     if (stop.stop_requested()) {
       indexed = absl::OkStatus();  // unmounted before it was done
     } else if (!indexed.ok()) {
@@ -404,7 +404,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
       "sfs-wait", [&](std::stop_token stop) {
         if (!session_->WaitForKernel()) return;
         const MountConfig& config = engine_->config();
-        if (!WaitUnlessStopped(stop, config.wait) || told_.exchange(true)) {
+        if (!WaitUnlessStopped(stop, config.wait) || reported_.exchange(true)) {
           return;
         }
         Log(LogLevel::kInfo,
@@ -422,7 +422,7 @@ absl::Status Mount::Serve(ReadyPipe& ready) {
     Log(LogLevel::kError, served.message());
   }
   if (kernel_.listener() != nullptr) kernel_.listener()->Stop();
-  engine_->KeepLearnt();
+  engine_->SaveFactors();
   if (served.ok() && indexed.ok()) state_.SetPassedThrough(false);
   // From here on a hanging source may block, until `end` ends the process.
   engine_->Stop();  // nobody is answered once the session is gone

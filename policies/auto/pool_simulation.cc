@@ -32,7 +32,7 @@ bool PoolSimulation::Fetch(const std::vector<SampleId>& samples) {
 }
 
 void PoolSimulation::Fill() {
-  // The maximum on its way at a time; see Supply::Plan.
+  // The maximum on its way at a time; see SampleProducer::Plan.
   const uint64_t most = input_.memory_bytes / 4;
   const uint64_t kept = binder_.kept();
   while (coming_bytes_ < most &&

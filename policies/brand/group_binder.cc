@@ -94,7 +94,7 @@ GroupBinder::GroupBinder(const BinderInput& input)
 }
 
 void GroupBinder::BeginEpoch(Seed seed, Epoch epoch,
-                             absl::Span<const CarriedPair> bound) {
+                             absl::Span<const NameBinding> bound) {
   const RandomKey key = OrderKey(input_, seed, epoch);
   beginning_ = std::exchange(next_beginning_, {});
   if (key != next_key_) {  // not the epoch that was prepared

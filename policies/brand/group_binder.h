@@ -52,7 +52,7 @@ class GroupBinder : public Binder {
   explicit GroupBinder(const BinderInput& input);
 
   void BeginEpoch(Seed seed, Epoch epoch,
-                  absl::Span<const CarriedPair> bound) override;
+                  absl::Span<const NameBinding> bound) override;
   SampleId Bind(SampleId name) override;
   bool IsReady(SampleId name) const override;
   absl::optional<SampleId> Bound(SampleId name) const override;

@@ -17,7 +17,7 @@ class KeepBinder : public Binder {
   // `input` outlives the binder.
   explicit KeepBinder(const BinderInput& input) : input_(input) {}
 
-  void BeginEpoch(Seed, Epoch, absl::Span<const CarriedPair>) override {}
+  void BeginEpoch(Seed, Epoch, absl::Span<const NameBinding>) override {}
   SampleId Bind(SampleId name) override { return name; }
   absl::optional<SampleId> Bound(SampleId name) const override { return name; }
   absl::optional<SampleId> NameOf(SampleId sample) const override {

@@ -32,7 +32,7 @@ LocationBinder::LocationBinder(const BinderInput& input, Refill refill)
 }
 
 void LocationBinder::BeginEpoch(Seed seed, Epoch epoch,
-                                absl::Span<const CarriedPair> bound) {
+                                absl::Span<const NameBinding> bound) {
   table_.ForEachHeld(
       [this](uint32_t sample) { valid_[map_.location_of(sample)] = 0; });
   table_.BeginEpoch(bound);
@@ -46,7 +46,7 @@ void LocationBinder::BeginEpoch(Seed seed, Epoch epoch,
     if (!table_.bound(sample)) ++valid_[map_.location_of(sample)];
     locations.push_back(map_.location_of(sample));
   });
-  for (const CarriedPair& pair : bound) {
+  for (const NameBinding& pair : bound) {
     const auto sample = static_cast<uint32_t>(pair.sample);
     if (map_.has(sample)) locations.push_back(map_.location_of(sample));
   }

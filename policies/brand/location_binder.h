@@ -53,7 +53,7 @@ class LocationBinder : public Binder {
                           Refill refill = Refill::kFillRate);
 
   void BeginEpoch(Seed seed, Epoch epoch,
-                  absl::Span<const CarriedPair> bound) override;
+                  absl::Span<const NameBinding> bound) override;
   SampleId Bind(SampleId name) override;
   bool IsReady(SampleId name) const override;
   absl::optional<SampleId> Bound(SampleId name) const override;

@@ -72,7 +72,7 @@ std::string MetBinder::ServedNow() const {
 }
 
 void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
-                           absl::Span<const CarriedPair> bound) {
+                           absl::Span<const NameBinding> bound) {
   ForEachUnopened([this](uint32_t sample) { progress_.TakeBack(sample); });
   if (begun_ > 0) SkipUnopened();
   // What a short pass left out would come in this epoch beside a pass of its
@@ -90,7 +90,7 @@ void MetBinder::BeginEpoch(Seed seed, Epoch epoch,
   std::fill(sample_of_.begin(), sample_of_.end(), kNone);
   std::fill(last_name_.begin(), last_name_.end(), kNone);
   opened_.ClearAll();
-  for (const CarriedPair& pair : bound) {
+  for (const NameBinding& pair : bound) {
     const auto sample = static_cast<uint32_t>(pair.sample);
     Note(static_cast<uint32_t>(pair.name), sample, /*opened=*/true);
     ahead_.Forget(sample);

@@ -31,7 +31,7 @@ class MetBinder : public Binder, public MiniEpochs {
   MetBinder(const MetOptions& options, const BinderInput& input);
 
   void BeginEpoch(Seed seed, Epoch epoch,
-                  absl::Span<const CarriedPair> bound) override;
+                  absl::Span<const NameBinding> bound) override;
   SampleId Bind(SampleId name) override;
   absl::optional<SampleId> Bound(SampleId name) const override;
   absl::optional<SampleId> NameOf(SampleId sample) const override;

@@ -27,7 +27,7 @@ MetProgress::MetProgress(const MetOptions& options, const BinderInput& input)
     : input_(input),
       count_(MiniEpochsFor(options, input)),
       cycle_(std::max<uint64_t>(options.epochs, 1)),
-      control_(options, input.learnt),
+      control_(options, input.saved_factors),
       fixed_(Fixed(options, control_)),
       staged_(input.staged),
       shares_(*input.grouping, cycle_) {}

@@ -28,7 +28,7 @@ MetRankBinder::MetRankBinder(const MetOptions& options,
       largest_(input.memory_bytes / kLargestRanked) {}
 
 void MetRankBinder::BeginEpoch(Seed seed, Epoch epoch,
-                               absl::Span<const CarriedPair>) {
+                               absl::Span<const NameBinding>) {
   const MetEpoch of = MetEpochOf(options_, epoch);
   if (begun_ && seed != seed_) {
     // Other samples need other numbers. Those of a single set are always all.

@@ -27,7 +27,7 @@ class MetRankBinder : public Binder, public MiniEpochs {
   MetRankBinder(const MetOptions& options, const BinderInput& input);
 
   void BeginEpoch(Seed seed, Epoch epoch,
-                  absl::Span<const CarriedPair> bound) override;
+                  absl::Span<const NameBinding> bound) override;
   SampleId Bind(SampleId name) override { return name; }
   absl::optional<SampleId> Bound(SampleId name) const override { return name; }
   absl::optional<SampleId> NameOf(SampleId sample) const override {

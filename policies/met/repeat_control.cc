@@ -56,7 +56,7 @@ RepeatControl::RepeatControl(const MetOptions& options,
       most_(Most(options)),
       learnt_(std::move(learnt)),
       why_(WhatRules(options)) {
-  if (learnt_.size() > kMostLearnt) learnt_.resize(kMostLearnt);
+  if (learnt_.size() > kMostSaved) learnt_.resize(kMostSaved);
 }
 
 void RepeatControl::BeginMiniEpoch(uint64_t number) {
@@ -139,7 +139,7 @@ RepeatControl::Answer RepeatControl::DecideByLoss() const {
 }
 
 RepeatControl::Answer RepeatControl::DecideWithoutLoss(uint64_t done) const {
-  const uint64_t learnt = std::min(LearntFactor(), most_);
+  const uint64_t learnt = std::min(SavedFactor(), most_);
   if (learnt != 0) {
     return {done < learnt,
             absl::StrCat(std::max(done, learnt), ", as a former run learnt")};
@@ -148,14 +148,14 @@ RepeatControl::Answer RepeatControl::DecideWithoutLoss(uint64_t done) const {
   return {false, absl::StrCat(done, ": the next mini-epoch was ready")};
 }
 
-uint64_t RepeatControl::LearntFactor() const {
+uint64_t RepeatControl::SavedFactor() const {
   if (options_.adapt == Adapt::kOff) return 0;
   return mini_epoch_ < learnt_.size() ? learnt_[mini_epoch_] : 0;
 }
 
 void RepeatControl::Learn(uint64_t factor) {
   if (options_.adapt == Adapt::kOff || told_ == 0) return;
-  if (mini_epoch_ >= kMostLearnt) return;
+  if (mini_epoch_ >= kMostSaved) return;
   if (mini_epoch_ >= learnt_.size()) learnt_.resize(mini_epoch_ + 1);
   learnt_[mini_epoch_] = static_cast<uint32_t>(
       std::min<uint64_t>(factor, std::numeric_limits<uint32_t>::max()));

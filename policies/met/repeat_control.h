@@ -34,7 +34,7 @@ class RepeatControl {
   static constexpr double kBand = 2;
   // Factors are learnt for this many mini-epochs of a run, and not for later
   // ones.
-  static constexpr uint64_t kMostLearnt = 4096;
+  static constexpr uint64_t kMostSaved = 4096;
 
   // `learnt`: the factors of an earlier run, in the order of its mini-epochs;
   // 0: unknown. They are used if met.adapt is set, for mini-epochs without a
@@ -69,7 +69,7 @@ class RepeatControl {
   Answer Decide(uint64_t done, bool next_ready) const;
   Answer DecideWithoutLoss(uint64_t done) const;
   Answer DecideByLoss() const;
-  uint64_t LearntFactor() const;  // of this mini-epoch; 0: unknown
+  uint64_t SavedFactor() const;  // of this mini-epoch; 0: unknown
   bool IsBelowBand(double loss) const;
   void EndRepetition(uint64_t done);
   void Learn(uint64_t factor);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long it takes to know a tree of a million files, against
-// `find -type f -printf '%s'` on the same tree, both interleaved in one run:
-// scan, save, load, drift, verdict and grouping; and memory a file.
+// How long it takes to know a tree of a million files, against `find -type f
+// -printf '%s'` on the same tree, both interleaved in one run: scan, save,
+// load, staleness check, verdict and grouping; and memory a file.
 //
 // scan_bench [FILES [ROUNDS [DIRECTORY]]]: makes two trees of FILES (default
 // 1000000) files without blocks below DIRECTORY (default TMPDIR), one flat and
@@ -135,8 +135,9 @@ void OtherSteps(const std::string& root, const std::string& state) {
               }));
   std::printf("  %-28s %8.3f s\n", "load",
               Seconds([&] { Must(LoadCatalogue(path)); }));
-  std::printf("  %-28s %8.3f s\n", "drift",
-              Seconds([&] { FindDrift(source, catalogue, DriftOptions()); }));
+  std::printf("  %-28s %8.3f s\n", "staleness check", Seconds([&] {
+                FindStaleness(source, catalogue, StalenessOptions());
+              }));
   std::printf("  %-28s %8.3f s\n", "verdict", Seconds([&] {
                 Judge(catalogue, DirId(0), SubstitutionSafetyOptions());
               }));

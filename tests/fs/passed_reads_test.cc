@@ -13,7 +13,7 @@
 #include "core/random/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 #include "tests/core/view/container_setup.h"
 
 namespace shufflefs {
@@ -52,7 +52,7 @@ class PassedReadsTest : public ::testing::Test {
     parts.setup =
         *MakeViewSetup(ContainerConfig(), catalogue_, parts.tools, nullptr);
     parts.job_tracker = &job_tracker_;
-    parts.rebound = [](bool) {};
+    parts.on_rebind = [](bool) {};
     parts.read_before = ReadBefore::kSomething;
     std::vector<std::unique_ptr<View>> views;
     views.push_back(std::make_unique<View>(std::move(parts)));

@@ -11,7 +11,7 @@
 #include "core/source/source_files.h"
 #include "fs/tree/tree.h"
 #include "gtest/gtest.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 #include "tests/core/view/container_setup.h"
 
 namespace shufflefs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any stream of opens: no crash, a re-binding only with what the rules ask
-// for, and carried names that were opened.
+// Any stream of opens: no crash, a re-binding only with what the rules ask for,
+// and retained names that were opened.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/epoch/epoch_detector.h"
 #include "core/epoch/split_suspicion.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 namespace {
@@ -36,12 +36,12 @@ class Input {
 
 void CheckRebind(uint64_t names, const EpochOutcome& outcome, uint64_t name,
                  uint64_t expected) {
-  Require(outcome.carried.size() <= std::clamp<uint64_t>(names / 3, 16, 8192));
-  absl::flat_hash_set<uint64_t> carried(outcome.carried.begin(),
-                                        outcome.carried.end());
-  Require(carried.size() == outcome.carried.size());
-  Require(carried.contains(name));
-  for (const uint64_t kept : carried) Require(kept < names);
+  Require(outcome.retained.size() <= std::clamp<uint64_t>(names / 3, 16, 8192));
+  absl::flat_hash_set<uint64_t> retained(outcome.retained.begin(),
+                                         outcome.retained.end());
+  Require(retained.size() == outcome.retained.size());
+  Require(retained.contains(name));
+  for (const uint64_t kept : retained) Require(kept < names);
   if (outcome.rule != 't') Require(10 * outcome.ended_seen >= 9 * expected);
 }
 
@@ -60,7 +60,7 @@ void Play(Input input) {
     const uint64_t jump = input.Byte();
     if (what % 32 == 31) {
       const EpochOutcome outcome = detector.OnSignal();
-      Require(outcome.carried.empty() && detector.seen_count() == 0);
+      Require(outcome.retained.empty() && detector.seen_count() == 0);
       continue;
     }
     if (what % 4 >= 2) next = jump * 17;
@@ -81,7 +81,8 @@ void Play(Input input) {
       if (outcome.verdict == Verdict::kRebind) {
         CheckRebind(options.names, outcome, name, expected);
       } else {
-        Require(outcome.carried.empty() && outcome.reason != HoldReason::kNone);
+        Require(outcome.retained.empty() &&
+                outcome.reason != HoldReason::kNone);
       }
       uint64_t seen = 0;
       detector.ForEachSeen([&](uint64_t) { ++seen; });

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/view/epoch_token.h"
 
 namespace shufflefs {
@@ -39,8 +39,8 @@ void Try(absl::string_view text) {
     Require(again->whole->places == token->whole->places);
   }
   // What a view does with it first.
-  (void)CarriedNames::Make(token->kept).ok();
-  if (token->pairs) (void)CarriedNames::Make(token->pairs->bound).ok();
+  (void)RetainedBindings::Make(token->kept).ok();
+  if (token->pairs) (void)RetainedBindings::Make(token->pairs->bound).ok();
 }
 
 std::string WithItsHash(absl::string_view text) {

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/ledger/ledger.h"
 #include "core/ledger/ledger_reader.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 namespace {
@@ -35,13 +35,13 @@ class Counter : public LedgerVisitor {
     names[epoch.view] = epoch.names;
     views.push_back(epoch.view_path);
     // What the view does with it first.
-    if (CarriedNames::Make(epoch.carried).ok()) ++carried;
+    if (RetainedBindings::Make(epoch.retained).ok()) ++retained;
   }
   void OnConsumed(uint8_t view, uint64_t sample) override {
     ++consumed;
     Require(sample < names[view]);
   }
-  void OnShown(uint8_t view, const CarriedPair& pair) override {
+  void OnShown(uint8_t view, const NameBinding& pair) override {
     OnConsumed(view, pair.sample);
     Require(pair.name < names[view]);
   }
@@ -65,7 +65,7 @@ class Counter : public LedgerVisitor {
   void OnHold(const LedgerHold&) override { ++records; }
   void OnSwitch(const LedgerSwitch&) override { ++records; }
 
-  uint64_t records = 0, consumed = 0, bound = 0, carried = 0;
+  uint64_t records = 0, consumed = 0, bound = 0, retained = 0;
   uint32_t by_hand = 0;
   std::vector<std::string> views;
   std::vector<uint64_t> names = std::vector<uint64_t>(256);
@@ -115,7 +115,7 @@ std::map<std::string, OfContainers> GoOn(Ledger& ledger, const Counter& seen) {
     if (!state) continue;
     Require(state->begin.view_path == view);
     known[view] = ContainersOf(*state);
-    (void)CarriedNames::Make(state->bound).ok();
+    (void)RetainedBindings::Make(state->bound).ok();
     state->begin.view = static_cast<uint8_t>(state->begin.view / 2);
     Require(ledger.Continue(*state).ok());
   }

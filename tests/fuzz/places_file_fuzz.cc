@@ -30,14 +30,14 @@ void Run(std::string bytes) {
     std::memcpy(&entries, bytes.data() + kCovered + 8, sizeof entries);
     testing_support::SealSeeded(bytes, kHeader);
   }
-  const absl::StatusOr<KnownPlaces> places =
+  const absl::StatusOr<KnownAddresses> places =
       ParsePlaces(bytes, identity, entries);
   if (!places.ok()) return;
   Require(places->by_entry.size() == entries);
   for (const uint64_t place : places->by_entry) {
-    Require(place < KnownPlaces::kAddresses ||
-            place == KnownPlaces::kNoAddress ||
-            place == KnownPlaces::kNotAsked);
+    Require(place < KnownAddresses::kAddresses ||
+            place == KnownAddresses::kNoAddress ||
+            place == KnownAddresses::kNotAsked);
   }
 }
 

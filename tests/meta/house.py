@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CODE = ("core", "fs", "policies", "peers", "mount-tools", "examples")
 MOST_LINES = 500  # of a class
 # These may have another number. The first two are to become smaller.
-MOST_LINES_OF = {"RecordPool (core/records/content)": 515,
+MOST_LINES_OF = {"RecordProducer (core/records/content)": 515,
                  "View (core/view)": 350}
 MOST_SOURCES = 2
 # Of each example: its files, the symbol of its entry, and the most lines.

@@ -97,8 +97,8 @@ class Replay {
     View::Parts parts = fixture.Parts(config);
     parts.job_tracker = &job_tracker_;
     parts.reports = &reports_;
-    parts.rebound = [this](bool) { Tell(); };
-    parts.doubted = [this] { Tell(); };
+    parts.on_rebind = [this](bool) { Tell(); };
+    parts.on_doubted = [this] { Tell(); };
     view_ = std::make_unique<View>(std::move(parts));
     view_->ExpectReports();
     files_ = fixture.Files();

@@ -153,12 +153,12 @@ class ViewModel {
     parts.tools = Tools();
     parts.job_tracker = &job_tracker_;
     parts.ledger = ledger_.get();
-    parts.rebound = [this](bool) {
+    parts.on_rebind = [this](bool) {
       ++rebound_;
       doubted_ = false;
     };
-    parts.settled = [this] { doubted_ = false; };
-    parts.doubted = [this] {
+    parts.on_committed = [this] { doubted_ = false; };
+    parts.on_doubted = [this] {
       dentries_.clear();
       doubted_ = true;
     };
@@ -298,10 +298,10 @@ class ViewModel {
     const View::OpenVerdict verdict =
         view_->Open(file, static_cast<int32_t>(pid), now_);
     // The name may have had to show its own sample.
-    const bool sent_back = stops && rebound_ != before && verdict != expected;
-    if (!sent_back) EXPECT_EQ(verdict, expected) << catalogue_->path(file);
-    if (rebound_ != before) FollowRebind(file, sent_back);
-    if (sent_back) expected_->OnSentBack(pid);
+    const bool retried = stops && rebound_ != before && verdict != expected;
+    if (!retried) EXPECT_EQ(verdict, expected) << catalogue_->path(file);
+    if (rebound_ != before) FollowRebind(file, retried);
+    if (retried) expected_->OnRetried(pid);
     const ViewEpochStatus after = view_->EpochStatus();
     if (after.held != held) {
       expected_->OnHold(after.suspended);
@@ -310,32 +310,32 @@ class ViewModel {
     return verdict;
   }
 
-  // The view found a boundary: what it carries is true, is not more than
+  // The view found a boundary: what it retains is true, is not more than
   // promised, and holds the name whose open showed it, if that was answered.
-  void FollowRebind(EntryId file, bool sent_back) {
+  void FollowRebind(EntryId file, bool retried) {
     const ViewEpochStatus status = view_->EpochStatus();
-    const std::vector<CarriedPair> carried =
-        view_->binding()->carried().pairs();
+    const std::vector<NameBinding> retained =
+        view_->binding()->retained().pairs();
     const Grouping& grouping = expected_->setup().dataset->grouping();
     const uint64_t names = grouping.sample_count();
-    EXPECT_LE(carried.size(), std::clamp<uint64_t>(names / 3, 16, 8192) +
-                                  SizedNames::kMostHidden +
-                                  2 * readers_.size());
+    EXPECT_LE(retained.size(), std::clamp<uint64_t>(names / 3, 16, 8192) +
+                                   SizedNames::kMostHidden +
+                                   2 * readers_.size());
     if (status.verdict == "a") {
       EXPECT_EQ(expected_->opened().size(), names) << "rule a came early";
     }
     bool has_opened = false;
-    for (const CarriedPair& pair : carried) {
+    for (const NameBinding& pair : retained) {
       const EntryId name = grouping.first_member(SampleId(pair.name));
       EXPECT_EQ(expected_->SampleOf(expected_->Shown(name)), pair.sample);
       has_opened |= pair.sample == expected_->SampleOf(file);
     }
-    // Names that never move again would show what they carry for ever.
-    EXPECT_EQ(has_opened, view_->setup()->rebinds() && !sent_back);
-    if (!view_->setup()->rebinds()) EXPECT_TRUE(carried.empty());
+    // Names that never move again would show what they retain for ever.
+    EXPECT_EQ(has_opened, view_->setup()->rebinds() && !retried);
+    if (!view_->setup()->rebinds()) EXPECT_TRUE(retained.empty());
     dentries_.clear();  // the kernel was told
     ++boundaries_;
-    expected_->OnRebind(carried, status.suspended);
+    expected_->OnRebind(retained, status.suspended);
     if (!expected_->watching()) ForgetUnderWay();  // every open is served
   }
 
@@ -369,7 +369,7 @@ class ViewModel {
     EXPECT_EQ(rebound_ - before, boundary ? 1 : 0);
     if (!boundary) return;
     dentries_.clear();
-    EXPECT_EQ(view_->binding()->carried().size(), 0u);
+    EXPECT_EQ(view_->binding()->retained().size(), 0u);
   }
 
   // What is read until there is space again must not be lost.

@@ -22,9 +22,10 @@ namespace shufflefs::testing_support {
 // The bijection of one epoch as a table by file: shown[name] = sample.
 class NaiveBinding {
  public:
-  // Made of the policy's orders alone, without Plan, Binding or CarriedNames.
+  // Made of the policy's orders alone, without Plan, Binding or
+  // RetainedBindings.
   NaiveBinding(const Dataset& dataset, const ViewConfig& config, Epoch epoch,
-               const std::vector<CarriedPair>& carried, bool identity)
+               const std::vector<NameBinding>& retained, bool identity)
       : shown_(dataset.catalogue().entry_count()) {
     std::iota(shown_.begin(), shown_.end(), 0);
     const std::string name = identity ? "native" : config.policy;
@@ -32,7 +33,7 @@ class NaiveBinding {
     EXPECT_TRUE(policy.ok()) << policy.status();
     const Grouping& grouping = dataset.grouping();
     for (uint32_t g = 0; g < grouping.group_count(); ++g) {
-      AddGroup(dataset, GroupId(g), **policy, config.seed, epoch, carried);
+      AddGroup(dataset, GroupId(g), **policy, config.seed, epoch, retained);
     }
   }
 
@@ -42,7 +43,7 @@ class NaiveBinding {
  private:
   void AddGroup(const Dataset& dataset, GroupId id, const Policy& policy,
                 Seed seed, Epoch epoch,
-                const std::vector<CarriedPair>& carried) {
+                const std::vector<NameBinding>& retained) {
     const Grouping& grouping = dataset.grouping();
     const Grouping::Group group = grouping.group(id);
     Stratum stratum{group.key, group.samples, nullptr};
@@ -53,14 +54,14 @@ class NaiveBinding {
     std::vector<uint64_t> samples(group.samples);
     for (uint64_t k = 0; k < group.samples; ++k)
       samples[k] = order->SampleAt(k);
-    // A carried name takes its sample from whoever has it, and leaves its own
+    // A retained name takes its sample from whoever has it, and leaves its own
     // there. Done one after the other this is the first-return map.
-    for (const CarriedPair& pair : carried) {
+    for (const NameBinding& pair : retained) {
       const uint64_t name = pair.name - group.first_sample;
       if (pair.name < group.first_sample || name >= group.samples) continue;
       const uint64_t sample = pair.sample - group.first_sample;
       auto holder = std::find(samples.begin(), samples.end(), sample);
-      ASSERT_NE(holder, samples.end()) << "carried out of its group";
+      ASSERT_NE(holder, samples.end()) << "retained out of its group";
       std::iter_swap(samples.begin() + static_cast<ptrdiff_t>(name), holder);
     }
     for (uint32_t k = 0; k < group.samples; ++k) {
@@ -92,8 +93,8 @@ struct ModelReader {
   absl::optional<Sized> sized;
 };
 
-// The state that a view must be in. The test tells it what was done and, at
-// an epoch that the view found by itself, which names it says it carried.
+// The state that a view must be in. The test tells it what was done and, at an
+// epoch that the view found by itself, which names it says it retained.
 class ViewReference {
  public:
   ViewReference(std::shared_ptr<const ViewSetup> setup, bool sees_opens,
@@ -172,10 +173,10 @@ class ViewReference {
     held_ = true;
     NextEpochOpens();
   }
-  void OnRebind(const std::vector<CarriedPair>& carried, bool suspended) {
+  void OnRebind(const std::vector<NameBinding>& retained, bool suspended) {
     suspended_ = suspended;
     epoch_ = Epoch(epoch_.value() + 1);
-    Begin(carried);
+    Begin(retained);
     read_ = true;  // by the opens that showed the boundary
   }
 
@@ -193,7 +194,7 @@ class ViewReference {
   }
 
   // The open that showed a boundary was sent back.
-  void OnSentBack(uint32_t pid) {
+  void OnRetried(uint32_t pid) {
     if (watching()) doubted_.insert(pid);
   }
 
@@ -256,10 +257,10 @@ class ViewReference {
     return !read_ && (sees_opens_ || !ever_read_ || !looked_);
   }
 
-  void Begin(const std::vector<CarriedPair>& carried) {
+  void Begin(const std::vector<NameBinding>& retained) {
     const bool returns =
         stops_moving() &&
-        std::any_of(carried.begin(), carried.end(),
+        std::any_of(retained.begin(), retained.end(),
                     [](const auto& pair) { return pair.name != pair.sample; });
     if (pending_ != nullptr && !returns) {
       setup_ = std::exchange(pending_, nullptr);
@@ -270,7 +271,7 @@ class ViewReference {
     if (!watching()) doubted_.clear();
     rebound_ = true;
     NextEpochOpens();
-    Bind(carried, suspended_ || returns);
+    Bind(retained, suspended_ || returns);
   }
 
   void Forget() {
@@ -286,10 +287,10 @@ class ViewReference {
     opened_.clear();
   }
 
-  void Bind(const std::vector<CarriedPair>& carried, bool identity) {
+  void Bind(const std::vector<NameBinding>& retained, bool identity) {
     identity |= !Moves(*setup_);
     binding_ = std::make_unique<NaiveBinding>(*setup_->dataset, setup_->config,
-                                              epoch_, carried, identity);
+                                              epoch_, retained, identity);
   }
 
   const bool sees_opens_;

@@ -63,7 +63,7 @@ class LedgerReplayTest : public ::testing::Test {
     parts.ledger = ledger;
     parts.id = next_id_++;
     parts.job_tracker = &fixture_.job_tracker;
-    parts.rebound = [](bool) {};
+    parts.on_rebind = [](bool) {};
     return std::make_unique<View>(std::move(parts));
   }
 
@@ -301,7 +301,7 @@ TEST_F(LedgerReplayTest, WhatIsBoundIsCompared) {
     return lines;
   };
   const auto compare = [&](const std::string& order,
-                           const std::vector<CarriedPair>& bound) {
+                           const std::vector<NameBinding>& bound) {
     return LedgerReplay::CompareBound(order, live, bound);
   };
   EXPECT_TRUE(compare("", {}).ok());

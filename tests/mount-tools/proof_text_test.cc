@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mount-tools/ctl/check/mixing_text.h"
+#include "mount-tools/ctl/check/quality_text.h"
 #include "nlohmann/json.hpp"
 
 namespace shufflefs {
@@ -204,13 +204,13 @@ TEST(ProofText, NamesCannotWriteToTheTerminal) {
 }
 
 TEST(ProofText, TheMeasuresOfEachViewsLastEpochFollow) {
-  MixingReport report;
+  QualityReport report;
   report.samples = 2000;
   report.batch = 256;
   report.batches = 7;
   report.neighbour_distance = {.value = 612, .uniform = 667};
   report.batch_distance = {.value = 640, .uniform = 667};
-  report.label_entropy = MixingMeasure{.value = 4.2, .uniform = 5.2};
+  report.label_entropy = QualityMeasure{.value = 4.2, .uniform = 5.2};
   report.together = {.value = 0.3, .uniform = 0.1};
   report.grade = 'C';
   report.reason = "labels vary less";
@@ -218,8 +218,8 @@ TEST(ProofText, TheMeasuresOfEachViewsLastEpochFollow) {
   result.proof.epochs = {Reactive(0, 1000), Reactive(1, 1000), Proof(2),
                          Proof(3)};
   std::vector<EpochProof>& epochs = result.proof.epochs;
-  epochs[0].mixing = epochs[1].mixing = epochs[2].mixing = report;
-  epochs[1].mixing->repeated = MixingMeasure{.value = 0.25, .uniform = 0.001};
+  epochs[0].quality = epochs[1].quality = epochs[2].quality = report;
+  epochs[1].quality->repeated = QualityMeasure{.value = 0.25, .uniform = 0.001};
   epochs[2].begin.view_path = "other";
   EXPECT_EQ(
       ProofText(result),
@@ -230,9 +230,9 @@ TEST(ProofText, TheMeasuresOfEachViewsLastEpochFollow) {
       "other  epoch 2, lirs: nothing recorded as read; bijection; mixing C\n"
       "root  epoch 3, lirs: nothing recorded as read; bijection\n"
       "proven: 2 of 4 epochs, 2 bijections proven but reads not seen\n" +
-          absl::StrCat("other  epoch 2 as it is planned:\n", MixingText(report),
-                       "root  epoch 1 as it was read:\n",
-                       MixingText(*epochs[1].mixing, "the epoch before")));
+          absl::StrCat("other  epoch 2 as it is planned:\n",
+                       QualityText(report), "root  epoch 1 as it was read:\n",
+                       QualityText(*epochs[1].quality, "the epoch before")));
   EXPECT_THAT(ProofText(result),
               ::testing::HasSubstr("same place in the epoch before"));
   const nlohmann::json json = nlohmann::json::parse(ProofJson(result));
@@ -257,7 +257,7 @@ TEST(ProofText, WhatWasBoundAnewInMidPassIsSaid) {
 TEST(ProofText, WhatAViewsEpochsHaveInCommonFollowsItsMeasures) {
   VerifyResult result;
   result.proof.epochs = {Reactive(0, 1000), Reactive(1, 1000)};
-  result.proof.epochs[1].mixing = MixingReport();
+  result.proof.epochs[1].quality = QualityReport();
   EpochMemory& memory = result.proof.memory[""];
   memory.before[0] = {.pairs = 1,
                       .correlation = {.value = 0.137, .error = 0.0316},

@@ -62,11 +62,11 @@ TEST(Simulate, RecordsOfContainersAreRead) {
   const nlohmann::json figures = FiguresOf(lirs);
   EXPECT_EQ(figures["containers"], 2);
   EXPECT_EQ(figures["records"], 10000);
-  const std::string mixing = figures["mixing"];
-  EXPECT_THAT(mixing, HasSubstr("A: of the records of rows-"));
+  const std::string quality = figures["mixing"];
+  EXPECT_THAT(quality, HasSubstr("A: of the records of rows-"));
   const SimulateResult text = SimulateNow(lirs);
   EXPECT_EQ(text.out, "lirs over " + dir.path() +
-                          ": 10,000 records in 2 containers\ngrade " + mixing +
+                          ": 10,000 records in 2 containers\ngrade " + quality +
                           "\n");
   const nlohmann::json blocks =
       FiguresOf({"reimu", "reimu.block=4KiB", "reimu.window=1",

@@ -42,7 +42,7 @@ TEST_F(WholeTokenTest, HasAllThatWasRead) {
     ASSERT_TRUE(whole->has_value());
     EXPECT_EQ((*whole)->position, 3u);
     EXPECT_EQ((*whole)->pairs->shown,
-              (std::vector<CarriedPair>{{1, 2}, {2, 1}, {3, 4}}));
+              (std::vector<NameBinding>{{1, 2}, {2, 1}, {3, 4}}));
     EXPECT_TRUE(ParseToken(TokenText(**whole)).ok());
   }
 }

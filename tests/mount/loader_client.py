@@ -62,13 +62,13 @@ class Loader:
         return self._ask({"read": samples})
 
 
-def foresight(mount):
+def predicted(mount):
     return mount.view()["clairvoyant"]
 
 
 def job_of(mount, path=""):
     """What status says of the one job below the directory."""
-    jobs = [job for job in foresight(mount)["jobs"] if job["path"] == path]
+    jobs = [job for job in predicted(mount)["jobs"] if job["path"] == path]
     assert len(jobs) <= 1, jobs
     return jobs[0] if jobs else None
 
@@ -85,7 +85,7 @@ def recognised(mount, path="", epochs=1):
     try:
         return harness.eventually(known, 60, "an order")
     except AssertionError as error:
-        raise AssertionError(f"{error}: {foresight(mount)}") from error
+        raise AssertionError(f"{error}: {predicted(mount)}") from error
 
 
 def prefetched(mount):
@@ -93,7 +93,7 @@ def prefetched(mount):
     seen = []
 
     def quiet():
-        seen.append(foresight(mount)["prefetched_bytes"])
+        seen.append(predicted(mount)["prefetched_bytes"])
         return seen[-1] > 0 and len(seen) > 10 and len(set(seen[-10:])) == 1
 
     harness.eventually(quiet, what="reading ahead")

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 import trees
-from loader_client import (Loader, assert_whole, foresight, job_of, prefetched,
+from loader_client import (Loader, assert_whole, job_of, predicted, prefetched,
                            recognised)
 
 CLASSES, PER_CLASS = 20, 60
@@ -63,7 +63,7 @@ def test_a_distributed_sampler(mounts, source, truth, device, user):
                 more = loader.read(AHEAD)
                 items += more
             assert_whole(items, truth)
-    view, known = mount.view(), foresight(mount)
+    view, known = mount.view(), predicted(mount)
     assert 0 < known["ready"] <= known["opens"] <= 3 * len(truth)
     assert known["prefetched_bytes"] > 0
     assert known["wasted_bytes"] <= 0.05 * known["prefetched_bytes"]
@@ -101,7 +101,7 @@ def test_a_random_sampler_is_found_by_a_search(mounts, source, truth, device):
             assert job["search_seconds"] > 0
             prefetched(mount)
             assert_whole(items + loader.read(), truth)
-    assert foresight(mount)["ready"] > 0
+    assert predicted(mount)["ready"] > 0
 
 
 def test_a_seed_of_the_user(mounts, source, truth, device):
@@ -130,7 +130,7 @@ def test_what_the_kernel_has_is_known(mounts, source, truth, device, opens):
             job = recognised(mount, epochs=epoch + 1)
             assert job["recognised_epochs"] == epoch + 1
             assert_whole(items + loader.read(), truth)
-            known.append(foresight(mount))
+            known.append(predicted(mount))
     # From the second epoch on the kernel has everything, unless it dropped a
     # file of its own accord.
     before, after = known[0], known[-1]
@@ -235,7 +235,7 @@ def test_a_validation_pass_is_a_job_of_its_own(mounts, folder, device):
             job = recognised(mount, "val", epoch + 1)
             assert job["order"] == "sorted names"
             assert_whole(items + loader.read(), truth, "val")
-    assert len(foresight(mount)["jobs"]) == 2
+    assert len(predicted(mount)["jobs"]) == 2
     for path, files in [("train", 50 * CLASSES), ("val", 20 * CLASSES)]:
         job = job_of(mount, path)
         assert job["files"] == files and job["recognised_epochs"] == 3

@@ -10,8 +10,8 @@ import pytest
 
 import harness
 import trees
-from loader_client import (Loader, assert_right, assert_whole, foresight,
-                           job_of, prefetched, recognised)
+from loader_client import (Loader, assert_right, assert_whole, job_of,
+                           predicted, prefetched, recognised)
 from test_crash import GONE
 
 CLASSES, PER_CLASS = 20, 60
@@ -101,14 +101,14 @@ def test_a_job_that_resumes_in_mid_epoch(mounts, source, truth, skipped):
 
 def both_known(mount):
     def known():
-        orders = [job["order"] for job in foresight(mount)["jobs"]]
+        orders = [job["order"] for job in predicted(mount)["jobs"]]
         return (sorted(order.split(",")[0] for order in orders) ==
                 ["DistributedSampler", "RandomSampler"])
 
     try:
         harness.eventually(known, 60, "two jobs")
     except AssertionError as error:
-        raise AssertionError(f"{error}: {foresight(mount)}") from error
+        raise AssertionError(f"{error}: {predicted(mount)}") from error
 
 
 @pytest.mark.parametrize("own_families", [True, False])
@@ -277,7 +277,7 @@ def test_without_a_search_an_unknown_seed_is_read_plainly(mounts, source,
             assert_whole(loader.read(), truth)
     job = job_of(mount)
     assert job["recognised_epochs"] == 0 and job["searched"] is None
-    assert foresight(mount)["prefetched_bytes"] == 0
+    assert predicted(mount)["prefetched_bytes"] == 0
 
 
 @pytest.mark.parametrize("cores", [0, 1])
@@ -333,5 +333,5 @@ def test_nothing_is_kept(mounts, source, truth):
     mount.unmount()
     assert trees.contents(mount.state).keys() <= kept.keys()
     mount.start()
-    known = foresight(mount)
+    known = predicted(mount)
     assert known["jobs"] == [] and known["opens"] == 0

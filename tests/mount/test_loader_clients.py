@@ -4,7 +4,7 @@ import pytest
 
 import readers
 import trees
-from loader_client import Loader, assert_whole, foresight, recognised
+from loader_client import Loader, assert_whole, predicted, recognised
 
 CLASSES, PER_CLASS = 20, 60
 
@@ -33,5 +33,5 @@ def test_a_stateful_loader(mounts, folder, monkeypatch, workers, persistent):
             assert job["recognised_epochs"] == epoch + 1
             assert_whole(items + loader.read(), truth)
     assert len(generators) == 1
-    assert foresight(mount)["ready"] > 0
+    assert predicted(mount)["ready"] > 0
     assert mount.view()["warnings"] == []

@@ -4,7 +4,7 @@
 
   mutants.py                       # all of them; an hour on two busy cores
   mutants.py --area ledger tar     # of these tables
-  mutants.py --only 'carried|crc'  # whose names match
+  mutants.py --only 'retained|crc'  # whose names match
   mutants.py --check               # builds nothing: do the tables still fit?
 
 The tables are the .toml files beside this program, one an area. A mutant is

@@ -14,7 +14,7 @@
 
 #include "core/dataset/grouping.h"
 #include "core/policy/binder.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/pool/chunk_map.h"
 #include "core/random/random.h"
 #include "gtest/gtest.h"
@@ -81,7 +81,7 @@ class CheckedBinder {
     return input_.grouping->group_of(SampleId(sample)).value();
   }
 
-  void BeginEpoch(Epoch epoch, const std::vector<CarriedPair>& bound) {
+  void BeginEpoch(Epoch epoch, const std::vector<NameBinding>& bound) {
     // Samples that were bound and not read leave first.
     for (uint32_t s = 0; s < name_of_.size(); ++s) {
       if (name_of_[s] != kNone && held(s) && !ahead_[s]) Left(s);
@@ -91,7 +91,7 @@ class CheckedBinder {
     std::fill(alone_.begin(), alone_.end(), false);
     std::fill(fetched_.begin(), fetched_.end(), false);
     std::fill(ahead_.begin(), ahead_.end(), false);
-    for (const CarriedPair& pair : bound) {
+    for (const NameBinding& pair : bound) {
       sample_of_[pair.name] = static_cast<uint32_t>(pair.sample);
       name_of_[pair.sample] = static_cast<uint32_t>(pair.name);
       alone_[pair.sample] = true;

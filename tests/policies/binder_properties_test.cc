@@ -94,10 +94,10 @@ class Life {
     for (uint32_t name = 0; name < samples_; ++name) binder_.Bind(name);
   }
 
-  // Pairs as an epoch boundary carries, or a restart recovers, them: of what
-  // is bound now.
-  std::vector<CarriedPair> SomePairs() {
-    std::vector<CarriedPair> pairs;
+  // Pairs as an epoch boundary retains, or a restart recovers, them: of what is
+  // bound now.
+  std::vector<NameBinding> SomePairs() {
+    std::vector<NameBinding> pairs;
     const uint64_t share = rng_.Bounded(3);
     for (uint32_t name = 0; name < samples_; ++name) {
       const uint32_t sample = binder_.sample_of(name);
@@ -108,7 +108,7 @@ class Life {
     // of a group.
     if (rng_.Bounded(2) == 0) return pairs;
     for (size_t i = 1; i < pairs.size(); ++i) {
-      CarriedPair& other = pairs[rng_.Bounded(i)];
+      NameBinding& other = pairs[rng_.Bounded(i)];
       if (binder_.GroupOf(static_cast<uint32_t>(pairs[i].name)) ==
           binder_.GroupOf(static_cast<uint32_t>(other.name))) {
         std::swap(pairs[i].sample, other.sample);
@@ -158,7 +158,7 @@ uint64_t BinderProperties::Live(uint64_t seed, uint64_t most_of_a_group) const {
   const auto binder = Make(*data);
   Life life(*binder, samples, rng);
   for (uint64_t epoch = 0; epoch < 6 && !HasFailure(); ++epoch) {
-    const std::vector<CarriedPair> pairs = life.SomePairs();
+    const std::vector<NameBinding> pairs = life.SomePairs();
     binder->BeginEpoch(Epoch(epoch), pairs);
     const uint64_t steps = rng.Bounded(6 * samples);
     const uint64_t reads = rng.Bounded(11);

@@ -387,18 +387,18 @@ TEST(GroupBinder, WhatWasNotShownStaysForTheNextEpoch) {
 TEST(GroupBinder, RecoveredPairsAreNotFetched) {
   const auto data = MakeBinderData(Sizes(2, 50), 200, 10, true);
   const auto binder = MakeChecked(*data);
-  std::vector<CarriedPair> pairs;
+  std::vector<NameBinding> pairs;
   for (uint64_t i = 0; i < 20; ++i) pairs.push_back({i, 49 - i});
   binder->BeginEpoch(Epoch(3), pairs);
   Fill(*binder);
-  for (const CarriedPair& pair : pairs) {
+  for (const NameBinding& pair : pairs) {
     const SampleId sample(pair.sample);
     // For the epoch after, if at all.
     EXPECT_EQ(binder->here().count(static_cast<uint32_t>(pair.sample)) > 0,
               binder->binder().fetched_ahead(sample));
   }
   EXPECT_EQ(binder->here().size(), 100);
-  for (const CarriedPair& pair : pairs) {
+  for (const NameBinding& pair : pairs) {
     EXPECT_EQ(binder->Bind(static_cast<uint32_t>(pair.name)), pair.sample);
   }
   for (uint32_t name = 0; name < 100; ++name) binder->Bind(name);

@@ -48,7 +48,7 @@ class Job {
 
   // `away`: a node does not answer from some point on.
   void RunEpoch(uint64_t epoch, bool away) {
-    std::vector<CarriedPair> known;
+    std::vector<NameBinding> known;
     for (uint64_t s = 0; s < Count(); ++s) {
       if (rng_.Bounded(15) == 0) known.push_back({s, s});
     }
@@ -90,7 +90,7 @@ class Job {
   // With its ledger, and what others were told.
   void Restart(uint32_t at) {
     Node& node = nodes_[at];
-    std::vector<CarriedPair> bound = node.names->KnownPairs();
+    std::vector<NameBinding> bound = node.names->KnownPairs();
     nodes_.Start(node);
     NameSharing sharing = nodes_.Sharing(at, epoch_ + 100, nodes_.size());
     sharing.known = known_;
@@ -100,7 +100,7 @@ class Job {
   const BinderData& data_;
   Rng& rng_;
   Nodes nodes_;
-  std::vector<CarriedPair> known_;
+  std::vector<NameBinding> known_;
   std::map<uint64_t, uint64_t> shown_;
   uint64_t epoch_ = 0;
 };
@@ -167,15 +167,15 @@ TEST(LocationNodes, OnlyTheOwnerLoadsAChunk) {
 }
 
 // The memories of all nodes are one abstract memory: chunks are loaded as often
-// as one node with so much memory loads them, also after names were carried.
+// as one node with so much memory loads them, also after names were retained.
 TEST(LocationNodes, CostAsManyMissesAsOneNodeWithAllMemory) {
   constexpr uint32_t kNodes = 3;
-  const auto misses = [](uint32_t nodes, uint64_t memory, bool carried) {
+  const auto misses = [](uint32_t nodes, uint64_t memory, bool retained) {
     const auto data = MakeBinderData({6000, 300}, memory, 32, true);
     Nodes job(*data, nodes, Binding::kLocation);
     Rng rng(RandomKey(17));
-    std::vector<CarriedPair> known;
-    for (uint64_t s = 0; s < 6300 && carried; s += 7) known.push_back({s, s});
+    std::vector<NameBinding> known;
+    for (uint64_t s = 0; s < 6300 && retained; s += 7) known.push_back({s, s});
     uint64_t sum = 0;
     for (uint64_t epoch = 1; epoch < 4; ++epoch) {
       job.Begin(epoch, known);
@@ -187,9 +187,9 @@ TEST(LocationNodes, CostAsManyMissesAsOneNodeWithAllMemory) {
     for (uint32_t n = 0; n < nodes; ++n) sum += job[n].pool->counts().misses;
     return static_cast<double>(sum);
   };
-  for (const bool carried : {false, true}) {
-    const double one = misses(1, 900, carried);
-    EXPECT_NEAR(misses(kNodes, 900 / kNodes, carried), one, 0.08 * one);
+  for (const bool retained : {false, true}) {
+    const double one = misses(1, 900, retained);
+    EXPECT_NEAR(misses(kNodes, 900 / kNodes, retained), one, 0.08 * one);
   }
 }
 

@@ -124,7 +124,7 @@ TEST(MetBinderStateTest, KnowsTheFewestAndTheMost) {
       EXPECT_EQ(job.binder().status().fewest, job.Least());
       EXPECT_EQ(job.binder().status().most, job.Most());
     }
-    const std::vector<CarriedPair> bound = {{3, 5}, {4, 5}, {70, 5 + 60}};
+    const std::vector<NameBinding> bound = {{3, 5}, {4, 5}, {70, 5 + 60}};
     job.binder().BeginEpoch(Seed(1), Epoch(6), bound);
     const auto counts = *UnpackCounts(job.binder().ServedNow(), 100);
     const auto [least, most] =

@@ -159,17 +159,17 @@ TEST(MetBinderTest, AGroupThatFellBehindIsOwedOnce) {
   for (const uint64_t seed : {55, 199}) RunRandomJobs(seed);
 }
 
-// Names that were carried over a boundary, names that were never opened, and
+// Names that were retained over a boundary, names that were never opened, and
 // epochs that were broken off.
 TEST(MetBinderTest, WhatIsShownOutOfTurnIsMadeUpFor) {
   Job job(Fixed(4, 3, 12), {60, 200}, 11);
   std::vector<uint32_t> shown(job.size());
-  std::vector<CarriedPair> carried;
+  std::vector<NameBinding> retained;
   for (uint64_t e = 0; e < 12; ++e) {
-    job.binder().BeginEpoch(Seed(1), Epoch(e), carried);
-    for (const CarriedPair& pair : carried) ++shown[pair.sample];
+    job.binder().BeginEpoch(Seed(1), Epoch(e), retained);
+    for (const NameBinding& pair : retained) ++shown[pair.sample];
     std::vector<uint32_t> names = job.Names();
-    std::vector<CarriedPair> next;
+    std::vector<NameBinding> next;
     for (uint64_t i = 0; i < names.size(); ++i) {
       const SampleId name(names[i]);
       const bool was = job.binder().Bound(name).has_value();
@@ -181,7 +181,7 @@ TEST(MetBinderTest, WhatIsShownOutOfTurnIsMadeUpFor) {
       job.Leave(sample);
       if (i % 29 == 0) next.push_back({name.value(), sample.value()});
     }
-    carried = next;
+    retained = next;
   }
   const auto [least, most] = std::minmax_element(shown.begin(), shown.end());
   EXPECT_GE(*least, 11u);

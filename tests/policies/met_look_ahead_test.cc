@@ -170,9 +170,9 @@ TEST_F(MetLookAheadTest, AnotherRunOrSeedBeginsWithNothingAhead) {
 }
 
 // Of the next epoch, too: it was drawn for that, and then came by itself.
-TEST_F(MetLookAheadTest, ASampleThatIsCarriedOverIsNotShownAgain) {
+TEST_F(MetLookAheadTest, ASampleThatIsRetainedOverIsNotShownAgain) {
   Begin(Fixed(1, 1, 0));
-  std::vector<CarriedPair> carried;
+  std::vector<NameBinding> retained;
   for (uint64_t epoch = 1; epoch < 6; ++epoch) {
     Stage();
     for (uint64_t name = 0; name < 200; ++name) {
@@ -183,14 +183,14 @@ TEST_F(MetLookAheadTest, ASampleThatIsCarriedOverIsNotShownAgain) {
     const std::vector<uint32_t> counts = Counts();
     EXPECT_EQ(std::set<uint32_t>(counts.begin(), counts.end()),
               std::set<uint32_t>{static_cast<uint32_t>(epoch)});
-    carried.clear();
-    for (uint64_t sample = 0; sample < 200 && carried.size() < 5; ++sample) {
+    retained.clear();
+    for (uint64_t sample = 0; sample < 200 && retained.size() < 5; ++sample) {
       if (!binder_->fetched_ahead(SampleId(sample))) continue;
-      carried.push_back({binder_->NameOf(SampleId(sample))->value(), sample});
+      retained.push_back({binder_->NameOf(SampleId(sample))->value(), sample});
     }
-    ASSERT_THAT(carried, SizeIs(5)) << "drawn for the next epoch";
-    binder_->BeginEpoch(Seed(1), Epoch(epoch), carried);
-    for (const CarriedPair& pair : carried) {
+    ASSERT_THAT(retained, SizeIs(5)) << "drawn for the next epoch";
+    binder_->BeginEpoch(Seed(1), Epoch(epoch), retained);
+    for (const NameBinding& pair : retained) {
       EXPECT_FALSE(binder_->fetched_ahead(SampleId(pair.sample)));
     }
   }

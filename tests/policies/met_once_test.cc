@@ -49,17 +49,17 @@ TEST(MetOnceTest, NoEpochRepeatsASampleWhicheverAreShort) {
   }
 }
 
-// What the detector carries over the boundary is of the epoch, too.
-TEST(MetOnceTest, WhatIsCarriedOverAShortEpochsEndIsNotShownAgain) {
+// What the detector retains over the boundary is of the epoch, too.
+TEST(MetOnceTest, WhatIsRetainedOverAShortEpochsEndIsNotShownAgain) {
   for (const uint64_t minis : {1u, 3u}) {
     Job job(Fixed(minis, 0, 0), {100}, 11);
     job.Epoch(0, 90);
-    std::vector<CarriedPair> carried;
-    for (uint32_t name = 0; carried.size() < 9; ++name) {
+    std::vector<NameBinding> retained;
+    for (uint32_t name = 0; retained.size() < 9; ++name) {
       const auto sample = job.binder().Bound(SampleId(name));
-      if (sample) carried.push_back({name, sample->value()});
+      if (sample) retained.push_back({name, sample->value()});
     }
-    job.binder().BeginEpoch(Seed(1), Epoch(1), carried);
+    job.binder().BeginEpoch(Seed(1), Epoch(1), retained);
     std::set<uint64_t> shown;
     for (const uint32_t name : job.Names()) {
       shown.insert(job.binder().Bind(SampleId(name)).value());
@@ -74,7 +74,7 @@ TEST(MetOnceTest, ALaterRunOwesNothingEither) {
   Job job(Fixed(3, 0, 0), {200}, 13);
   job.Epoch(0, 120);
   job.binder().BeginEpoch(Seed(1), Epoch(1), {});
-  std::vector<CarriedPair> bound;
+  std::vector<NameBinding> bound;
   const std::vector<uint32_t> names = job.Names();
   std::set<uint64_t> shown;
   for (size_t k = 0; k < 70; ++k) {

@@ -20,7 +20,7 @@ using testing_support::Job;
 using testing_support::MakeBinderData;
 
 struct Disturbance {
-  uint64_t carried = 0;   // names over each boundary, at most
+  uint64_t retained = 0;  // names over each boundary, at most
   uint64_t left_out = 0;  // names of an epoch but the last, at most
 };
 
@@ -28,12 +28,12 @@ struct Disturbance {
 std::vector<uint32_t> Read(Job& job, uint64_t first, uint64_t epochs,
                            const Disturbance& disturbance) {
   std::vector<uint32_t> shown(job.size());
-  std::vector<CarriedPair> carried;
-  std::set<uint64_t> once;  // samples and names that were carried
+  std::vector<NameBinding> retained;
+  std::set<uint64_t> once;  // samples and names that were retained
   for (uint64_t e = first; e < epochs; ++e) {
-    job.binder().BeginEpoch(Seed(1), Epoch(e), carried);
+    job.binder().BeginEpoch(Seed(1), Epoch(e), retained);
     std::vector<uint32_t> names = job.Names();
-    for (const CarriedPair& pair : carried) {
+    for (const NameBinding& pair : retained) {
       ++shown[pair.sample];
       std::erase(names, static_cast<uint32_t>(pair.name));
     }
@@ -46,14 +46,14 @@ std::vector<uint32_t> Read(Job& job, uint64_t first, uint64_t epochs,
       job.binder().Opened(SampleId(name));
       ++shown[sample.value()];
     }
-    carried.clear();
-    const uint64_t most = job.rng().Bounded(disturbance.carried + 1);
+    retained.clear();
+    const uint64_t most = job.rng().Bounded(disturbance.retained + 1);
     for (const uint32_t name : names) {
-      if (carried.size() == most) break;
+      if (retained.size() == most) break;
       const uint64_t sample = job.binder().Bound(SampleId(name))->value();
       if (!once.insert(sample).second) continue;
       if (!once.insert(job.size() + name).second) continue;
-      carried.push_back({name, sample});
+      retained.push_back({name, sample});
     }
   }
   return shown;
@@ -120,12 +120,12 @@ uint64_t LeftOf(const MetShares& shares, const Grouping& grouping) {
 TEST(MetSharesTest, NothingIsLeftOutWhereNothingRepeats) {
   Job job(Fixed(4, 1, 0), {100}, 7);
   job.Epoch(0, 95);
-  std::vector<CarriedPair> carried;
-  for (uint32_t name = 0; carried.size() < 5; ++name) {
+  std::vector<NameBinding> retained;
+  for (uint32_t name = 0; retained.size() < 5; ++name) {
     const auto sample = job.binder().Bound(SampleId(name));
-    if (sample) carried.push_back({name, sample->value()});
+    if (sample) retained.push_back({name, sample->value()});
   }
-  job.binder().BeginEpoch(Seed(1), Epoch(1), carried);
+  job.binder().BeginEpoch(Seed(1), Epoch(1), retained);
   std::set<uint64_t> shown;
   for (uint32_t name = 0; name < 100; ++name) {
     shown.insert(job.binder().Bind(SampleId(name)).value());

@@ -160,14 +160,14 @@ TEST(PassedNamesTest, ANodeThatBeginsAnewGoesOn) {
     const std::vector<uint64_t> order = Shuffled(148, rng);
     const uint64_t kill_at = rng.Bounded(148);
     std::map<uint64_t, uint64_t> shown;
-    std::vector<CarriedPair> ledger;  // of node 1
+    std::vector<NameBinding> ledger;  // of node 1
     for (uint64_t i = 0; i < 148; ++i) {
       if (i == kill_at) {
-        std::vector<CarriedPair> bound = ledger;
+        std::vector<NameBinding> bound = ledger;
         std::set<uint64_t> names;
-        for (const CarriedPair& pair : ledger) names.insert(pair.name);
+        for (const NameBinding& pair : ledger) names.insert(pair.name);
         for (const uint32_t other : {0u, 2u}) {
-          for (const CarriedPair& pair :
+          for (const NameBinding& pair :
                nodes[other].names->KnownOf(nodes[1].name)) {
             if (names.insert(pair.name).second) bound.push_back(pair);
           }

@@ -49,7 +49,7 @@ class NumberPool : public BrandNames {
     pool_ = std::make_unique<PoolSimulation>(*share_, *binder_);
   }
   void BeginEpoch(Seed seed, Epoch epoch,
-                  absl::Span<const CarriedPair> bound) override {
+                  absl::Span<const NameBinding> bound) override {
     binder_->BeginEpoch(seed, epoch, bound);
   }
   SampleId Bind(SampleId name) override {
@@ -197,7 +197,7 @@ class NodesOfNames {
     AskAhead(order, number, i / options_.nodes + 1);
   }
 
-  // As NameForesight::Foresee.
+  // As NamePredictor::Predict.
   void AskAhead(const Permutation& order, uint32_t number, uint64_t next) {
     Node& node = nodes_[number];
     if (node.asked > next + options_.names_ahead / 2) return;

@@ -69,7 +69,7 @@ TEST_F(SharedNamesAheadTest, OnlyWhatIsInMemoryIsBoundAhead) {
   EXPECT_GT(nodes_.asked, 20u);
 }
 
-TEST_F(SharedNamesAheadTest, AWrongForesightCostsNoSample) {
+TEST_F(SharedNamesAheadTest, AWrongPredictionCostsNoSample) {
   nodes_.Begin(0);
   FetchAll();
   // Each node asks for what another one looks up.

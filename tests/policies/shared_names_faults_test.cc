@@ -252,21 +252,21 @@ TEST(SharedNamesTest, ARestartedNodeSaysWhatItDoesNotKnow) {
   const auto data = MakeBinderData({80}, 60, 8, true);
   Nodes nodes(*data, 2);
   nodes.Begin(1);
-  std::vector<CarriedPair> read;
+  std::vector<NameBinding> read;
   for (uint64_t name = 0; name < 30; ++name) {
     read.push_back({name, nodes.Ask(0, name)});
   }
   Node& again = nodes[0];
-  const std::vector<CarriedPair> told = nodes[1].names->KnownOf(again.name);
+  const std::vector<NameBinding> told = nodes[1].names->KnownOf(again.name);
   EXPECT_TRUE(told.empty());
   EXPECT_EQ(again.names->KnownOf(nodes[1].name).size(),
             static_cast<size_t>(std::count_if(
-                read.begin(), read.end(), [&](const CarriedPair& pair) {
+                read.begin(), read.end(), [&](const NameBinding& pair) {
                   return !nodes[0].names->HolderOf(SampleId(pair.sample))->self;
                 })));
   again.names->BeginEpoch(Seed(3), Epoch(1), NameSharing(), read);
   EXPECT_EQ(again.names->Bind(SampleId(3)), SampleId(read[3].sample));
-  const std::vector<CarriedPair> known = again.names->KnownPairs();
+  const std::vector<NameBinding> known = again.names->KnownPairs();
   EXPECT_EQ(known, read);
   again.names->BeginEpoch(Seed(3), Epoch(1), nodes.Sharing(0, 101, 2), known);
   again.names->NoteEarlierRun();

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 // Whoever asks, in whatever order, and however often: over all nodes names and
-// samples are one to one, within groups, in each epoch, and what is carried
+// samples are one to one, within groups, in each epoch, and what is retained
 // keeps its sample.
 TEST_P(SharedNamesOfBinding, OverAllNodesEachSampleComesOnce) {
   const uint64_t seed = 11;
@@ -69,12 +69,12 @@ TEST_P(SharedNamesOfBinding, OverAllNodesEachSampleComesOnce) {
     const uint64_t count = data->grouping.sample_count();
     Nodes nodes(*data, static_cast<uint32_t>(1 + rng.Bounded(7)),
                 GetParam().binding, GetParam().locality);
-    std::vector<CarriedPair> known;
+    std::vector<NameBinding> known;
     for (uint64_t s = 0; s < count; ++s) {  // as after names showed themselves
       if (rng.Bounded(20) == 0) known.push_back({s, s});
     }
-    std::map<uint64_t, uint64_t> carried;
-    for (const CarriedPair& pair : known) carried[pair.name] = pair.sample;
+    std::map<uint64_t, uint64_t> retained;
+    for (const NameBinding& pair : known) retained[pair.name] = pair.sample;
     std::vector<uint64_t> kept;
     for (uint64_t epoch = 1; epoch < 5; ++epoch) {
       nodes.Begin(epoch, known, kept);
@@ -93,24 +93,24 @@ TEST_P(SharedNamesOfBinding, OverAllNodesEachSampleComesOnce) {
         EXPECT_EQ(nodes.Ask(other, name), sample);
       }
       ASSERT_EQ(samples.size(), count);
-      for (const auto& [name, sample] : carried) {
+      for (const auto& [name, sample] : retained) {
         EXPECT_EQ(shown[name], sample) << "carried name " << name;
       }
       // The pairs that all know are so as long as their names are kept.
-      std::erase_if(known, [&](const CarriedPair&) { return rng.Bounded(2); });
+      std::erase_if(known, [&](const NameBinding&) { return rng.Bounded(2); });
       kept.clear();
-      carried.clear();
-      for (const CarriedPair& pair : known) carried[pair.name] = pair.sample;
-      const std::map<uint64_t, uint64_t> first = carried;
+      retained.clear();
+      for (const NameBinding& pair : known) retained[pair.name] = pair.sample;
+      const std::map<uint64_t, uint64_t> first = retained;
       for (uint64_t name = 0; name < count; ++name) {
         // Others that the first epoch knew stay known, or are not kept.
         if (keeps && epoch > 1 && rng.Bounded(10) == 0 &&
             first.count(name) == 0) {
           kept.push_back(name);
-          carried[name] = shown[name];
+          retained[name] = shown[name];
         }
       }
-      if (epoch == 1) known.clear(), carried.clear();
+      if (epoch == 1) known.clear(), retained.clear();
     }
     for (uint32_t i = 0; i < nodes.size(); ++i) {
       EXPECT_EQ(nodes[i].names->Warning(), "");

@@ -85,7 +85,7 @@ class FakePool : public BrandNames {
     ++shares_taken_;
   }
   void BeginEpoch(Seed seed, Epoch epoch,
-                  absl::Span<const CarriedPair> bound) override {
+                  absl::Span<const NameBinding> bound) override {
     MutexLock lock(mu_);
     for (const uint64_t s : std::set<uint64_t>(held_)) {
       if (!binder_->NameOf(SampleId(s))) continue;
@@ -93,7 +93,7 @@ class FakePool : public BrandNames {
       binder_->Left(SampleId(s));
     }
     read_.clear();
-    for (const CarriedPair& pair : bound) read_.insert(pair.sample);
+    for (const NameBinding& pair : bound) read_.insert(pair.sample);
     binder_->BeginEpoch(seed, epoch, bound);
   }
   // The reader of a sample that a name shows reads it, with what the binder
@@ -242,12 +242,12 @@ class Nodes {
   }
 
   // Each node begins with those of `pairs` that it knows, as after a boundary.
-  void Begin(uint64_t epoch, const std::vector<CarriedPair>& known = {},
+  void Begin(uint64_t epoch, const std::vector<NameBinding>& known = {},
              const std::vector<uint64_t>& kept = {}) {
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       NameSharing sharing = Sharing(i, epoch + 100, nodes_.size());
       sharing.known = known;
-      std::vector<CarriedPair> bound = known;
+      std::vector<NameBinding> bound = known;
       for (const uint64_t name : kept) {
         const auto sample = nodes_[i]->names->Bound(SampleId(name));
         if (sample) bound.push_back({name, sample->value()});

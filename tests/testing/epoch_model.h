@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plays a stream of opens against the epoch detector and a model of the view:
-// ten groups, a keyed permutation per epoch, carried names. Counts what a
+// ten groups, a keyed permutation per epoch, retained names. Counts what a
 // reader would notice, and checks every rebinding.
 #ifndef SHUFFLEFS_TESTS_TESTING_EPOCH_MODEL_H_
 #define SHUFFLEFS_TESTS_TESTING_EPOCH_MODEL_H_
@@ -16,7 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/epoch/epoch_detector.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/random/permutation.h"
 #include "gtest/gtest.h"
 #include "tests/testing/epoch_streams.h"
@@ -34,19 +34,19 @@ class ModelView {
 
   uint64_t group(uint64_t name) const { return name / size_; }
   uint64_t Shown(uint64_t name) const {
-    return carried_.Shown(name, [this](uint64_t n) { return Pi(n); });
+    return retained_.Shown(name, [this](uint64_t n) { return Pi(n); });
   }
   uint64_t NameOf(uint64_t sample) const {
-    return carried_.NameOf(sample, [this](uint64_t s) { return Inverse(s); });
+    return retained_.NameOf(sample, [this](uint64_t s) { return Inverse(s); });
   }
 
   // Begins an epoch in which the names of `keep` show what they show now.
   void Rebind(const std::vector<uint64_t>& keep) {
-    std::vector<CarriedPair> pairs;
+    std::vector<NameBinding> pairs;
     for (uint64_t name : keep) pairs.push_back({name, Shown(name)});
-    auto carried = CarriedNames::Make(std::move(pairs));
-    ASSERT_TRUE(carried.ok()) << carried.status();
-    Begin(epoch_ + 1, *std::move(carried));
+    auto retained = RetainedBindings::Make(std::move(pairs));
+    ASSERT_TRUE(retained.ok()) << retained.status();
+    Begin(epoch_ + 1, *std::move(retained));
   }
 
   // Checks that every name shows one sample of its group, and that every sample
@@ -64,9 +64,9 @@ class ModelView {
   }
 
  private:
-  void Begin(uint64_t epoch, CarriedNames carried) {
+  void Begin(uint64_t epoch, RetainedBindings retained) {
     epoch_ = epoch;
-    carried_ = std::move(carried);
+    retained_ = std::move(retained);
     pi_.clear();
     for (uint64_t first = 0; first < names_; first += size_) {
       pi_.emplace_back(std::min(size_, names_ - first),
@@ -83,12 +83,12 @@ class ModelView {
   const uint64_t names_;
   const uint64_t size_;
   uint64_t epoch_ = 0;
-  CarriedNames carried_;
+  RetainedBindings retained_;
   std::vector<Permutation> pi_;
 };
 
-// See EpochOutcome::carried.
-inline uint64_t MostCarried(uint64_t names) {
+// See EpochOutcome::retained.
+inline uint64_t MostRetained(uint64_t names) {
   return std::clamp<uint64_t>(names / 3 + 16, 16, 8192);
 }
 
@@ -104,8 +104,8 @@ struct Played {
   uint64_t holds = 0;
   uint64_t loss = 0;  // names whose sample another name of the pass had shown
   uint64_t torn = 0;  // second opens of a name that showed another sample
-  uint64_t carried = 0;
-  std::vector<uint64_t> carried_each;
+  uint64_t retained = 0;
+  std::vector<uint64_t> retained_each;
   std::string verdicts;  // "a@3008 c@4100(partial) …": rule, position, reason
   std::map<HoldReason, uint64_t> reasons;
   // Rebindings by rules a to c with less than 0.9 of the expected names opened.
@@ -143,7 +143,7 @@ class Player {
       Count(outcome, expected);
       if (outcome.verdict != Verdict::kRebind) continue;
       if (late_) Apply();
-      late_.emplace(outcome.carried.begin(), outcome.carried.end());
+      late_.emplace(outcome.retained.begin(), outcome.retained.end());
       waited_ = 0;
       if (options_.delay == 0) Apply();
     }
@@ -170,7 +170,7 @@ class Player {
 
   void Note(uint64_t name) {
     log_.push_back(name);
-    if (log_.size() > MostCarried(options_.detector.names)) log_.pop_front();
+    if (log_.size() > MostRetained(options_.detector.names)) log_.pop_front();
   }
 
   void Count(const EpochOutcome& outcome, uint64_t expected) {
@@ -181,23 +181,23 @@ class Player {
       ++played_.reasons[outcome.reason];
       absl::StrAppend(&played_.verdicts, "(", HoldReasonName(outcome.reason),
                       ")");
-      EXPECT_TRUE(outcome.carried.empty());
+      EXPECT_TRUE(outcome.retained.empty());
       return;
     }
     ++played_.rebinds;
-    played_.carried += outcome.carried.size();
-    played_.carried_each.push_back(outcome.carried.size());
+    played_.retained += outcome.retained.size();
+    played_.retained_each.push_back(outcome.retained.size());
     if (outcome.rule != 't' && 10 * outcome.ended_seen < 9 * expected) {
       ++played_.early;
     }
     const absl::flat_hash_set<uint64_t> logged(log_.begin(), log_.end());
-    absl::flat_hash_set<uint64_t> carried;
-    for (uint64_t name : outcome.carried) {
+    absl::flat_hash_set<uint64_t> retained;
+    for (uint64_t name : outcome.retained) {
       EXPECT_TRUE(logged.contains(name)) << name << " is not in the log";
-      EXPECT_TRUE(carried.insert(name).second) << name << " comes twice";
+      EXPECT_TRUE(retained.insert(name).second) << name << " comes twice";
     }
-    EXPECT_TRUE(carried.contains(stream_[at_].name));
-    EXPECT_LE(outcome.carried.size(), MostCarried(options_.detector.names));
+    EXPECT_TRUE(retained.contains(stream_[at_].name));
+    EXPECT_LE(outcome.retained.size(), MostRetained(options_.detector.names));
   }
 
   void Apply() {

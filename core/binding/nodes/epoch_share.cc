@@ -11,7 +11,7 @@ namespace shufflefs {
 std::shared_ptr<const EpochShare> EpochShare::Make(const Names& names,
                                                    const NameSharing& sharing,
                                                    const EpochShare* before) {
-  absl::StatusOr<CarriedNames> known = CarriedNames::Make(sharing.known);
+  auto known = RetainedBindings::Make(sharing.known);
   if (sharing.members.empty() ||
       sharing.members.size() > NodeShares::kMostNodes || !known.ok()) {
     return nullptr;

@@ -13,7 +13,7 @@
 #include "core/binding/nodes/node_shares.h"
 #include "core/binding/nodes/passed_names.h"
 #include "core/dataset/grouping.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -25,7 +25,7 @@ struct NameSharing {
   uint64_t binding = 0;  // hash of what names show, for questions
   // Pairs that hold from the beginning of the epoch and that all nodes know,
   // although the name's owner may not be the sample's.
-  std::vector<CarriedPair> known;
+  std::vector<NameBinding> known;
 };
 
 // Never changed once made. Any thread may call.
@@ -46,7 +46,7 @@ struct EpochShare {
 
   // The name, its owner, and the sample by which the own pool of the owner
   // knows it if it is not passed. Pairs that all nodes know change partners:
-  // see CarriedNames.
+  // see RetainedBindings.
   SharedName Named(SampleId name) const;
   SampleId NameOfPartner(SampleId partner) const;
   // The numbers of the chunks that this node owns.
@@ -58,7 +58,7 @@ struct EpochShare {
   uint32_t self = 0;  // index in members; members.size(): it is none
   uint64_t binding = 0;
   std::shared_ptr<const NodeShares> nodes;
-  CarriedNames known;
+  RetainedBindings known;
   // If names may be passed: how many samples of each group this node owns.
   std::shared_ptr<const std::vector<uint32_t>> own_counts;
 };

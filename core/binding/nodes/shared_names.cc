@@ -43,7 +43,7 @@ PassedNames SharedNames::NewPassedNames(const EpochShare& share) const {
 }
 
 void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
-                             absl::Span<const CarriedPair> bound) {
+                             absl::Span<const NameBinding> bound) {
   MutexLock lock(mu_);
   std::shared_ptr<const EpochShare> share = MakeShare(sharing);
   ++generation_;
@@ -59,7 +59,7 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
   ask_now_.clear();
   guessed_.clear();
   passed_ = share == nullptr ? PassedNames() : NewPassedNames(*share);
-  const std::vector<CarriedPair> own = TakeBound(share.get(), bound);
+  const std::vector<NameBinding> own = TakeBound(share.get(), bound);
   // First: what the pool fetches is of its own.
   share_.Set(share);
   if (share != nullptr) {
@@ -70,11 +70,11 @@ void SharedNames::BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
   changed_.SignalAll();
 }
 
-std::vector<CarriedPair> SharedNames::TakeBound(
-    const EpochShare* share, absl::Span<const CarriedPair> bound) {
-  std::vector<CarriedPair> own;
+std::vector<NameBinding> SharedNames::TakeBound(
+    const EpochShare* share, absl::Span<const NameBinding> bound) {
+  std::vector<NameBinding> own;
   for (const bool passed : {false, true}) {  // the last take what is left
-    for (const CarriedPair& pair : bound) {
+    for (const NameBinding& pair : bound) {
       const SharedName name =
           share == nullptr ? SharedName{SampleId(pair.name), SampleId(0), 0}
                            : share->Named(SampleId(pair.name));
@@ -206,13 +206,13 @@ SampleId SharedNames::ShowOwn(SampleId name) {
   return name;
 }
 
-void SharedNames::Remember(const CarriedPair& pair) {
+void SharedNames::Remember(const NameBinding& pair) {
   sample_of_[pair.name] = pair.sample;
   name_of_[pair.sample] = pair.name;
 }
 
-std::vector<CarriedPair> SharedNames::KnownPairs() const {
-  std::vector<CarriedPair> pairs;
+std::vector<NameBinding> SharedNames::KnownPairs() const {
+  std::vector<NameBinding> pairs;
   for (uint64_t name = 0; name < parts_.grouping->sample_count(); ++name) {
     const absl::optional<SampleId> sample = Bound(SampleId(name));
     if (sample) pairs.push_back({name, sample->value()});
@@ -220,9 +220,9 @@ std::vector<CarriedPair> SharedNames::KnownPairs() const {
   return pairs;
 }
 
-std::vector<CarriedPair> SharedNames::KnownOf(const std::string& member) const {
+std::vector<NameBinding> SharedNames::KnownOf(const std::string& member) const {
   MutexLock lock(mu_);
-  std::vector<CarriedPair> pairs;
+  std::vector<NameBinding> pairs;
   const std::shared_ptr<const EpochShare> share = share_.Get();
   if (share == nullptr) return pairs;
   const auto concerns = [&](uint32_t owner) {

@@ -47,7 +47,7 @@
 #include "core/binding/nodes/repeated_samples.h"
 #include "core/binding/nodes/silent_nodes.h"
 #include "core/dataset/grouping.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
 
@@ -70,7 +70,7 @@ class OwnedNames : public BoundNames {
   virtual bool Holds(SampleId sample) const = 0;
   // As Binder::BeginEpoch.
   virtual void BeginEpoch(Seed seed, Epoch epoch,
-                          absl::Span<const CarriedPair> bound) = 0;
+                          absl::Span<const NameBinding> bound) = 0;
 };
 
 // Thread-safe. Only Bind blocks, at most for
@@ -128,16 +128,16 @@ class SharedNames : public BoundNames,
   // Names are bound anew. `bound` is valid from the beginning, as far as this
   // node knows. It includes sharing.known.
   void BeginEpoch(Seed seed, Epoch epoch, const NameSharing& sharing,
-                  absl::Span<const CarriedPair> bound);
+                  absl::Span<const NameBinding> bound);
   // This node came late to the shared epoch that began now. Nobody told it
   // which of its samples it may have given to other nodes before.
   void NoteEarlierRun();
   // Returns whether no name of the epoch was asked for, or none was answered.
   bool is_fresh() const;
   // All pairs of the epoch that this node knows, by name.
-  std::vector<CarriedPair> KnownPairs() const;
+  std::vector<NameBinding> KnownPairs() const;
   // Those of names that `member` owns, as far as it was asked for them.
-  std::vector<CarriedPair> KnownOf(const std::string& member) const;
+  std::vector<NameBinding> KnownOf(const std::string& member) const;
   // What another node asks this one. FailedPrecondition if this node shows
   // another binding; NotFound if it is not asked for a name of its own.
   absl::StatusOr<std::vector<uint64_t>> BindForOthers(const Question& question);
@@ -178,8 +178,8 @@ class SharedNames : public BoundNames,
   void TakeShareOf(const EpochShare& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Those of `bound` that the own pool has from the beginning, by their places
   // there. The others are remembered.
-  std::vector<CarriedPair> TakeBound(const EpochShare* share,
-                                     absl::Span<const CarriedPair> bound)
+  std::vector<NameBinding> TakeBound(const EpochShare* share,
+                                     absl::Span<const NameBinding> bound)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The sample of the name, if that needs no other node.
   absl::optional<SampleId> BindHere(SampleId name)
@@ -221,7 +221,7 @@ class SharedNames : public BoundNames,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The name shows its own sample, because nobody says which.
   SampleId ShowOwn(SampleId name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Remember(const CarriedPair& pair) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remember(const NameBinding& pair) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Constant after construction.
   const Parts parts_;

@@ -187,8 +187,8 @@ class AlignedRun {
     progress_.read += bytes;
     result_.read_bytes += bytes;
     const auto now = std::chrono::steady_clock::now();
-    if (options_.progress && now - told_ >= options_.progress_every) {
-      told_ = now;
+    if (options_.progress && now - reported_ >= options_.progress_every) {
+      reported_ = now;
       options_.progress(progress_);
     }
     return !options_.stop.stop_requested();
@@ -213,7 +213,7 @@ class AlignedRun {
   AlignedManifest manifest_;
   AlignProgress progress_;
   AlignResult result_;
-  std::chrono::steady_clock::time_point told_;
+  std::chrono::steady_clock::time_point reported_;
 };
 
 }  // namespace

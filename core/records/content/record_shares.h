@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecordShares divides the memory of a RecordPool among its uses.
+// RecordShares divides the memory of a RecordProducer among its uses.
 #ifndef SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_SHARES_H_
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_SHARES_H_
 

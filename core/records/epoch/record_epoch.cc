@@ -30,11 +30,11 @@ RecordEpoch::RecordEpoch(Parts parts)
     : parts_(std::move(parts)),
       repeats_(!shows_source() &&
                parts_.policy->record_repeats(parts_.epoch).repeats()),
-      told_by_hand_(parts_.containers->by_hand()) {}
+      noted_by_hand_(parts_.containers->by_hand()) {}
 
-RecordEpoch::~RecordEpoch() { Rest(); }
+RecordEpoch::~RecordEpoch() { ReleaseOrders(); }
 
-void RecordEpoch::Rest() {
+void RecordEpoch::ReleaseOrders() {
   absl::flat_hash_map<EntryId, std::shared_ptr<const RecordFile>> files;
   {
     MutexLock lock(mu_);
@@ -44,7 +44,7 @@ void RecordEpoch::Rest() {
   if (files.empty()) return;
   std::vector<std::shared_ptr<const RecordFile>> forgotten;
   for (auto& [entry, file] : files) forgotten.push_back(std::move(file));
-  parts_.pool->Forget(forgotten);
+  parts_.producer->Forget(forgotten);
 }
 
 RecordOrderOptions RecordEpoch::OptionsOf(EntryId file) const {
@@ -52,8 +52,8 @@ RecordOrderOptions RecordEpoch::OptionsOf(EntryId file) const {
   options.key = parts_.containers->key(file);
   options.seed = parts_.seed;
   options.epoch = parts_.epoch;
-  options.whole_bytes = parts_.pool->whole_bytes();
-  options.most_part_bytes = parts_.pool->largest_part();
+  options.whole_bytes = parts_.producer->whole_bytes();
+  options.most_part_bytes = parts_.producer->largest_part();
   return options;
 }
 
@@ -110,7 +110,7 @@ std::shared_ptr<const RecordFile> RecordEpoch::FileOf(EntryId file) {
   std::shared_ptr<const RecordFile>& known = files_[file];
   if (known != nullptr) return known;
   auto made = std::make_shared<RecordFile>();
-  made->id = parts_.pool->NewId();
+  made->id = parts_.producer->NewId();
   made->file = file;
   made->content = ContentOf(file);
   const ContainerShape shape = *parts_.containers->Shape(ContainerOf(file));
@@ -177,9 +177,9 @@ bool RecordEpoch::CountsAsRead(EntryId file) const {
 
 void RecordEpoch::TellByHand() {
   const uint32_t why = parts_.containers->by_hand();
-  if (told_by_hand_.load() == why || parts_.notes.by_hand == nullptr) return;
+  if (noted_by_hand_.load() == why || parts_.notes.by_hand == nullptr) return;
   parts_.notes.by_hand(why);
-  told_by_hand_ = why;  // now that it is recorded
+  noted_by_hand_ = why;  // now that it is recorded
 }
 
 PassTracker::OpenIs RecordEpoch::Open(EntryId file, const PassReader& reader,
@@ -369,7 +369,7 @@ void RecordEpoch::ReadShown(EntryId file, uint64_t offset, uint64_t length,
   if (parts_.staging != nullptr && length > 0) {
     parts_.staging->NoteRead(shown, offset, offset + length);
   }
-  parts_.pool->Read(shown, offset, length, std::move(done));
+  parts_.producer->Read(shown, offset, length, std::move(done));
 }
 
 }  // namespace shufflefs

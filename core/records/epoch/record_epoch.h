@@ -24,7 +24,7 @@
 #include "core/records/containers/container_set.h"
 #include "core/records/content/pass_tracker.h"
 #include "core/records/content/position_watch.h"
-#include "core/records/content/record_pool.h"
+#include "core/records/content/record_producer.h"
 #include "core/records/epoch/record_staging.h"
 
 namespace shufflefs {
@@ -46,7 +46,7 @@ class RecordEpoch : public ContentProvider,
  public:
   struct Parts {
     std::shared_ptr<ContainerSet> containers;
-    std::shared_ptr<RecordPool> pool;
+    std::shared_ptr<RecordProducer> producer;
     // Is told which mini-epochs are read. May be null.
     std::shared_ptr<RecordStaging> staging;
     std::shared_ptr<const Policy> policy;
@@ -59,9 +59,9 @@ class RecordEpoch : public ContentProvider,
     ReadBefore read_before = ReadBefore::kNothing;
   };
   explicit RecordEpoch(Parts parts);
-  // Makes the pool forget what was read since Rest. So the caller must not hold
-  // the pool's lock. The last owner of an epoch may be a request of the pool,
-  // and requests are destroyed without the lock.
+  // Makes the pool forget what was read since ReleaseOrders. So the caller must
+  // not hold the pool's lock. The last owner of an epoch may be a request of
+  // the pool, and requests are destroyed without the lock.
   ~RecordEpoch() override;
 
   // Returns whether it is a container, or the index of one.
@@ -117,7 +117,7 @@ class RecordEpoch : public ContentProvider,
   bool IsReadAgain(EntryId file) const;
   // Releases the tables of its orders. Readers that continue have them made
   // again.
-  void Rest();
+  void ReleaseOrders();
 
   bool CanServe(EntryId file) override { return Has(file); }
   // False while a read may take seconds to find its position.
@@ -126,7 +126,7 @@ class RecordEpoch : public ContentProvider,
   void Read(EntryId file, uint64_t offset, uint64_t length,
             ReadDone done) override;
   void Close(EntryId file) override;
-  SupplyStatus status() const override { return parts_.pool->status(); }
+  ProducerStatus status() const override { return parts_.producer->status(); }
 
  private:
   // Wraps `done` to note what is delivered from `offset` on.
@@ -164,7 +164,7 @@ class RecordEpoch : public ContentProvider,
   const bool repeats_;  // the policy shows mini-epochs in this epoch
 
   // Self-synchronised. Two threads may tell the same.
-  std::atomic<uint32_t> told_by_hand_;
+  std::atomic<uint32_t> noted_by_hand_;
 
   mutable Mutex mu_;
   PassTracker tracker_ ABSL_GUARDED_BY(mu_);

@@ -18,7 +18,7 @@
 #include "core/base/types.h"
 #include "core/catalogue/catalogue.h"
 #include "core/policy/mini_epochs.h"
-#include "core/records/content/record_pool.h"
+#include "core/records/content/record_producer.h"
 #include "core/staging/staging_plan.h"
 
 namespace shufflefs {

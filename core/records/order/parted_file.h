@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PartedFile is a file of a view that is made part by part. Each part is held
-// as a whole. RecordPool answers reads of it.
+// as a whole. RecordProducer answers reads of it.
 #ifndef SHUFFLEFS_CORE_RECORDS_ORDER_PARTED_FILE_H_
 #define SHUFFLEFS_CORE_RECORDS_ORDER_PARTED_FILE_H_
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/files/word_log.h"
+#include "core/base/files/append_log.h"
 
 namespace shufflefs {
 namespace {

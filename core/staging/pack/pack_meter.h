@@ -55,8 +55,8 @@ class PackMeter {
   void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (!tell_) return;
     const auto time = std::chrono::steady_clock::now();
-    if (time - told_ < every_) return;
-    told_ = time;
+    if (time - reported_ < every_) return;
+    reported_ = time;
     tell_(now_);
   }
 
@@ -66,7 +66,7 @@ class PackMeter {
 
   Mutex mu_;
   PackProgress now_ ABSL_GUARDED_BY(mu_);
-  std::chrono::steady_clock::time_point told_ ABSL_GUARDED_BY(mu_);
+  std::chrono::steady_clock::time_point reported_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace shufflefs

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
+#include "core/base/files/append_log.h"
 #include "core/base/files/unique_fd.h"
-#include "core/base/files/word_log.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/status.h"
@@ -74,7 +74,7 @@ class PackRun {
   PackState state_;
   std::vector<uint64_t> addresses_;  // by file
   std::unique_ptr<char[]> memory_;
-  std::unique_ptr<WordLog> journal_;
+  std::unique_ptr<AppendLog> journal_;
   UniqueFd open_;                 // the chunk that is partly written
   std::vector<uint32_t> filled_;  // chunks written but not yet recorded
   std::vector<UniqueFd> held_;    // the first of these
@@ -131,8 +131,8 @@ absl::Status PackRun::WriteMissing() {
       DeviceLayout device,
       DeviceAddresses(source_, catalogue_, layout_.entries, physical));
   addresses_ = std::move(device.addresses);
-  ASSIGN_OR_RETURN(journal_, WordLog::Open(dir_->PathOf(kPackJournal),
-                                           state_.journal_words));
+  ASSIGN_OR_RETURN(journal_, AppendLog::Open(dir_->PathOf(kPackJournal),
+                                             state_.journal_words));
   const uint64_t memory =
       std::min(std::max(options_.memory_bytes, kLeastPackMemory),
                std::max(layout_.manifest.bytes(), kLeastPackMemory));

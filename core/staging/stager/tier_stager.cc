@@ -108,10 +108,10 @@ absl::StatusOr<TierStager::Next> TierStager::Step() {
     const StagingRequests::Set& set = requests_->sets()[i];
     const TierRanges missing = Missing(set);
     if (missing.empty()) {
-      if (told_.insert(set.number).second) plan->SetReady(set.number);
+      if (notified_.insert(set.number).second) plan->SetReady(set.number);
       continue;
     }
-    told_.erase(set.number);
+    notified_.erase(set.number);
     if (Brought(missing)) return Next::kIdle;  // until these have arrived
     ASSIGN_OR_RETURN(
         const TierCopy::Outcome outcome,
@@ -181,7 +181,7 @@ std::shared_ptr<StagingPlan> TierStager::Refresh() {
   requests_ = std::move(wanted.requests);
   plan_ = wanted.plan;
   const std::vector<uint64_t> sets = requests_->numbers();
-  std::erase_if(told_, [&](uint64_t set) {
+  std::erase_if(notified_, [&](uint64_t set) {
     return !same || std::find(sets.begin(), sets.end(), set) == sets.end();
   });
   // What could not be read is tried again when it is wanted anew.

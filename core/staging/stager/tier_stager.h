@@ -75,7 +75,7 @@ class TierStager {
   bool was_mountpoint_ = false;
   std::weak_ptr<StagingPlan> plan_;  // the plan that gave requests_
   std::shared_ptr<const StagingRequests> requests_;
-  std::set<uint64_t> told_;  // sets that were reported ready
+  std::set<uint64_t> notified_;  // sets that were reported ready
 
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -9,7 +9,7 @@
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
 #include "core/engine/device_finder.h"
-#include "core/engine/supply_maker.h"
+#include "core/engine/producer_factory.h"
 
 namespace shufflefs {
 namespace {

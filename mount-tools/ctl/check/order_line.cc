@@ -14,7 +14,7 @@ namespace shufflefs {
 namespace {
 
 // Replaces \t, \n and \\ by the bytes that they denote.
-std::string Unescape(absl::string_view text) {
+std::string Unescaped(absl::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
     const char next = i + 1 < text.size() ? text[i + 1] : '\0';
@@ -47,7 +47,7 @@ absl::Status ForEachOrderLine(
                        "another version? see shufflectl doctor"));
     }
     RETURN_IF_ERROR(
-        visit(OrderLine{*rank, Unescape(fields[1]), Unescape(fields[2])}));
+        visit(OrderLine{*rank, Unescaped(fields[1]), Unescaped(fields[2])}));
   }
   return absl::OkStatus();
 }

@@ -16,11 +16,11 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
-#include "core/engine/supply_maker.h"
+#include "core/engine/producer_factory.h"
 #include "core/quality/epoch_memory.h"
-#include "core/quality/mixing.h"
+#include "core/quality/shuffle_quality.h"
 #include "mount-tools/config/option_table.h"
-#include "mount-tools/ctl/check/mixing_text.h"
+#include "mount-tools/ctl/check/quality_text.h"
 #include "mount-tools/ctl/check/simulated_data.h"
 #include "mount-tools/ctl/check/simulated_pool.h"
 #include "mount-tools/ctl/check/simulated_records.h"
@@ -221,23 +221,23 @@ class SimulateCommand : public Command {
     };
     const std::shared_ptr<const Order> order = order_of(epoch);
     const std::shared_ptr<const Order> next = order_of(epoch + 1);
-    MixingInput input;
+    QualityInput input;
     input.order = order.get();
     input.other = next.get();
     input.source_size = data->samples();
     input.label = [&data](uint64_t sample) { return data->label(sample); };
     input.batch = batch;
-    const MixingReport report = MeasureMixing(input);
+    const QualityReport report = MeasureShuffleQuality(input);
     const EpochMemory memory =
         pool ? pool->memory() : MemoryOf(*data, Epoch(epoch), epochs);
     if (json_) {
-      nlohmann::ordered_json object = MixingObject(report);
+      nlohmann::ordered_json object = QualityObject(report);
       object["epoch_memory"] = EpochMemoryArray(memory);
       if (pool) object["pool"] = pool->Json();
       *context.out << object.dump() << "\n";
     } else {
       *context.out << words_.front() << " over " << data->title() << "\n"
-                   << (pool ? pool->Text() : "") << MixingText(report)
+                   << (pool ? pool->Text() : "") << QualityText(report)
                    << EpochMemoryText(memory);
     }
     return absl::OkStatus();

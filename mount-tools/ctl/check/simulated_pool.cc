@@ -10,8 +10,8 @@
 #include "core/config/value_text.h"
 #include "core/pool/chunk_map.h"
 #include "core/pool/memory/arena.h"
-#include "core/pool/supply.h"
-#include "core/quality/mixing.h"
+#include "core/pool/sample_producer.h"
+#include "core/quality/shuffle_quality.h"
 
 namespace shufflefs {
 namespace {
@@ -69,10 +69,10 @@ SimulatedPool::SimulatedPool(PoolData data, const PoolOptions& simulated)
 absl::StatusOr<std::unique_ptr<const SimulatedPool>> SimulatedPool::Make(
     PoolData data, const PoolOptions& simulated, const Policy& policy,
     Epoch epoch) {
-  if (GuaranteeOf(simulated.memory_bytes, 1) < Supply::kLeastMemory) {
+  if (GuaranteeOf(simulated.memory_bytes, 1) < SampleProducer::kLeastMemory) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory: policy = ", policy.name(), " needs at least ",
-                     MemoryFor(Supply::kLeastMemory, 1) >> 20, "MiB"));
+                     MemoryFor(SampleProducer::kLeastMemory, 1) >> 20, "MiB"));
   }
   std::unique_ptr<SimulatedPool> pool(
       new SimulatedPool(std::move(data), simulated));

@@ -12,7 +12,7 @@
 #include "core/config/value_text.h"
 #include "core/engine/policy_resolver.h"
 #include "core/engine/records_maker.h"
-#include "core/records/containers/record_mixing.h"
+#include "core/records/containers/record_quality.h"
 #include "core/view/view_setup.h"
 #include "mount-tools/ctl/progress_line.h"
 #include "policies/registry.h"
@@ -63,8 +63,8 @@ absl::StatusOr<absl::optional<SimulatedRecords>> SimulateRecords(
   records.policy = std::string(setup->policy->name());
   records.source = scanned.path;
   records.containers = containers->Report();
-  records.mixing = RecordMixingLine(*setup->dataset, *containers,
-                                    *setup->policy, config.seed, epoch);
+  records.quality = RecordQualityLine(*setup->dataset, *containers,
+                                      *setup->policy, config.seed, epoch);
   return records;
 }
 
@@ -77,10 +77,10 @@ std::string SimulatedRecordsText(const SimulatedRecords& records) {
       one_level ? report.levels.begin()->first : std::string("records"), " in ",
       Counted(report.indexed, "container", "containers"), "\n");
   const bool graded =
-      !records.mixing.empty() && !absl::StartsWith(records.mixing, "not ");
+      !records.quality.empty() && !absl::StartsWith(records.quality, "not ");
   absl::StrAppend(
       &text, graded ? "grade " : "",
-      records.mixing.empty() ? std::string(kNotMixed) : records.mixing, "\n");
+      records.quality.empty() ? std::string(kNotMixed) : records.quality, "\n");
   for (const std::string& warning : report.warnings) {
     absl::StrAppend(&text, "warning: ", ShownPath(warning), "\n");
   }
@@ -101,7 +101,7 @@ std::string SimulatedRecordsJson(const SimulatedRecords& records) {
   const Json json = {
       {"policy", records.policy},     {"source", records.source},
       {"containers", report.indexed}, {"records", report.records},
-      {"mixing", records.mixing},     {"warnings", report.warnings},
+      {"mixing", records.quality},    {"warnings", report.warnings},
       {"untouched", untouched}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

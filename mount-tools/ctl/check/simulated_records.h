@@ -20,7 +20,7 @@ struct SimulatedRecords {
   std::string policy;
   std::string source;
   ContainerReport containers;
-  std::string mixing;  // as `mixing` of status; "": nothing can be mixed
+  std::string quality;  // as `mixing` of status; "": nothing can be mixed
 };
 
 // Empty: under this configuration no record is shuffled. Blocks until all

@@ -17,7 +17,7 @@
 #include "core/config/config.h"
 #include "core/config/value_text.h"
 #include "core/dataset/dataset.h"
-#include "core/engine/supply_maker.h"
+#include "core/engine/producer_factory.h"
 #include "core/pool/chunk_map.h"
 #include "core/random/random.h"
 #include "core/source/device_probe.h"

@@ -9,10 +9,10 @@
 #include "absl/types/optional.h"
 #include "core/base/status.h"
 #include "core/catalogue/catalogue_file.h"
-#include "core/engine/place_finder.h"
+#include "core/engine/device_address_finder.h"
 #include "core/engine/policy_resolver.h"
-#include "core/policy/carried.h"
 #include "core/policy/plan.h"
+#include "core/policy/retained_bindings.h"
 #include "mount-tools/config/config_file.h"
 #include "mount-tools/config/tier_capacity.h"
 #include "mount-tools/ctl/check/order_line.h"
@@ -112,8 +112,8 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> LedgerReplay::SetupOf(
     SetupTools tools = ToolsWithoutMount(source_, AllPolicies(), &mount_);
     // The mount's orders are by the places that it found.
     tools.addresses = [this](const Dataset& dataset) {
-      return PlaceFinder(source_, FilePlace(state_ + "/" + kPlacesFile),
-                         PlaceFinder::Keep::kNo)
+      return DeviceAddressFinder(source_, FilePlace(state_ + "/" + kPlacesFile),
+                                 DeviceAddressFinder::Keep::kNo)
           .Find(dataset);
     };
     ASSIGN_OR_RETURN(setup, MakeViewSetup(config, catalogue_, tools, nullptr));
@@ -143,14 +143,15 @@ absl::StatusOr<LedgerReplay::Replayed> LedgerReplay::Replay(
         "other keys, other groups or other places of files on the device were "
         "in effect then");
   }
-  ASSIGN_OR_RETURN(CarriedNames carried,
-                   epoch.repeats ? CarriedNames::MakeRepeating(epoch.carried)
-                                 : CarriedNames::Make(epoch.carried));
+  ASSIGN_OR_RETURN(RetainedBindings retained,
+                   epoch.repeats
+                       ? RetainedBindings::MakeRepeating(epoch.retained)
+                       : RetainedBindings::Make(epoch.retained));
   replayed.binding = std::make_shared<const Binding>(
       std::make_shared<const Plan>(replayed.setup->dataset,
                                    replayed.setup->policy, epoch.seed,
                                    epoch.binding),
-      std::move(carried), epoch.identity);
+      std::move(retained), epoch.identity);
   return replayed;
 }
 
@@ -181,7 +182,7 @@ absl::Status LedgerReplay::CompareOrder(absl::string_view order,
 
 absl::Status LedgerReplay::CompareBound(absl::string_view order,
                                         const Replayed& replayed,
-                                        const std::vector<CarriedPair>& bound) {
+                                        const std::vector<NameBinding>& bound) {
   const Dataset& dataset = *replayed.setup->dataset;
   const Grouping& grouping = dataset.grouping();
   absl::flat_hash_map<uint64_t, uint64_t> listed;  // name -> sample
@@ -204,7 +205,7 @@ absl::Status LedgerReplay::CompareBound(absl::string_view order,
   const auto path = [&](uint64_t sample) {
     return dataset.catalogue().path(grouping.first_member(SampleId(sample)));
   };
-  for (const CarriedPair& pair : bound) {
+  for (const NameBinding& pair : bound) {
     const auto it = listed.find(pair.name);
     if (it != listed.end() && it->second == pair.sample) continue;
     return absl::DataLossError(absl::StrCat(

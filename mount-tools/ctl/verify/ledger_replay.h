@@ -17,7 +17,7 @@
 #include "core/config/config.h"
 #include "core/engine/state_dir.h"
 #include "core/ledger/ledger_format.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/source/source_dir.h"
 #include "core/verify/verify.h"
 #include "core/view/view_setup.h"
@@ -56,7 +56,7 @@ class LedgerReplay {
   // samples of their groups.
   static absl::Status CompareBound(absl::string_view order,
                                    const Replayed& replayed,
-                                   const std::vector<CarriedPair>& bound);
+                                   const std::vector<NameBinding>& bound);
 
  private:
   LedgerReplay(MountConfig mount, SourceDir source, std::string state,

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/config/value_text.h"
-#include "mount-tools/ctl/check/mixing_text.h"
+#include "mount-tools/ctl/check/quality_text.h"
 
 namespace shufflefs {
 namespace {
@@ -113,10 +113,10 @@ std::string EpochLine(const VerifyResult& result, const EpochProof& epoch) {
     absl::StrAppend(&line, "; samples shown ", epoch.times->fewest, " to ",
                     epoch.times->most, " times in all");
   }
-  if (epoch.mixing) {
+  if (epoch.quality) {
     absl::StrAppend(&line, "; mixing ",
-                    IsGraded(*epoch.mixing)
-                        ? std::string(1, epoch.mixing->grade)
+                    IsGraded(*epoch.quality)
+                        ? std::string(1, epoch.quality->grade)
                         : "not graded");
   }
   return line + "\n";
@@ -266,17 +266,17 @@ std::string OthersText(const VerifyResult& result) {
 }
 
 // The measures of each view's last measured epoch.
-std::string MixingTables(const LedgerProof& proof) {
+std::string QualityTables(const LedgerProof& proof) {
   std::map<std::string, const EpochProof*> last;
   for (const EpochProof& epoch : proof.epochs) {
-    if (epoch.mixing) last[ShownName(epoch.begin)] = &epoch;
+    if (epoch.quality) last[ShownName(epoch.begin)] = &epoch;
   }
   std::string text;
   for (const auto& [view, epoch] : last) {
     absl::StrAppend(
         &text, view, "  epoch ", epoch->begin.epoch.value(),
         epoch->begin.reactive ? " as it was read:\n" : " as it is planned:\n",
-        MixingText(*epoch->mixing, "the epoch before"));
+        QualityText(*epoch->quality, "the epoch before"));
     const auto memory = proof.memory.find(epoch->begin.view_path);
     if (memory == proof.memory.end()) continue;
     absl::StrAppend(&text, EpochMemoryText(memory->second));
@@ -290,41 +290,41 @@ ProofObject TextOrNull(const std::string& text) {
 
 ProofObject EpochObject(const VerifyResult& result, const EpochProof& epoch) {
   const absl::Status* live = LiveStatus(result, epoch);
-  return {
-      {"view", ViewName(epoch.begin)},
-      {"epoch", epoch.begin.epoch.value()},
-      {"binding", epoch.begin.binding.value()},
-      {"policy", epoch.begin.policy},
-      {"seed", epoch.begin.seed.value()},
-      {"running", epoch.running},
-      {"names", epoch.begin.names},
-      {"consumed", epoch.consumed},
-      {"consumed_again", epoch.twice},
-      {"bound_anew", epoch.bound_anew},
-      {"complete", epoch.complete()},
-      {"consumed_without_name",
-       epoch.begin.reactive ? ProofObject(epoch.unnamed) : ProofObject()},
-      {"reactive", epoch.begin.reactive},
-      {"first_not_shown", TextOrNull(epoch.not_shown)},
-      {"first_not_read", TextOrNull(epoch.not_read)},
-      {"repeats", epoch.begin.repeats},
-      {"shown_fewest",
-       epoch.times ? ProofObject(epoch.times->fewest) : ProofObject()},
-      {"shown_most",
-       epoch.times ? ProofObject(epoch.times->most) : ProofObject()},
-      {"carried", epoch.begin.carried.size()},
-      {"switched", epoch.switches},
-      {"bijection", epoch.bijection.ok()                ? ProofObject(true)
-                    : absl::IsDataLoss(epoch.bijection) ? ProofObject(false)
-                                                        : ProofObject()},
-      {"bijection_why", std::string(epoch.bijection.message())},
-      {"shown_by_mount",
-       live == nullptr ? ProofObject() : ProofObject(live->ok())},
-      {"not_compared", TextOrNull(NotCompared(result, epoch))},
-      {"mixing_of", !epoch.mixing          ? ProofObject()
-                    : epoch.begin.reactive ? ProofObject("reading")
-                                           : ProofObject("plan")},
-      {"mixing", epoch.mixing ? MixingObject(*epoch.mixing) : ProofObject()}};
+  return {{"view", ViewName(epoch.begin)},
+          {"epoch", epoch.begin.epoch.value()},
+          {"binding", epoch.begin.binding.value()},
+          {"policy", epoch.begin.policy},
+          {"seed", epoch.begin.seed.value()},
+          {"running", epoch.running},
+          {"names", epoch.begin.names},
+          {"consumed", epoch.consumed},
+          {"consumed_again", epoch.twice},
+          {"bound_anew", epoch.bound_anew},
+          {"complete", epoch.complete()},
+          {"consumed_without_name",
+           epoch.begin.reactive ? ProofObject(epoch.unnamed) : ProofObject()},
+          {"reactive", epoch.begin.reactive},
+          {"first_not_shown", TextOrNull(epoch.not_shown)},
+          {"first_not_read", TextOrNull(epoch.not_read)},
+          {"repeats", epoch.begin.repeats},
+          {"shown_fewest",
+           epoch.times ? ProofObject(epoch.times->fewest) : ProofObject()},
+          {"shown_most",
+           epoch.times ? ProofObject(epoch.times->most) : ProofObject()},
+          {"carried", epoch.begin.retained.size()},
+          {"switched", epoch.switches},
+          {"bijection", epoch.bijection.ok()                ? ProofObject(true)
+                        : absl::IsDataLoss(epoch.bijection) ? ProofObject(false)
+                                                            : ProofObject()},
+          {"bijection_why", std::string(epoch.bijection.message())},
+          {"shown_by_mount",
+           live == nullptr ? ProofObject() : ProofObject(live->ok())},
+          {"not_compared", TextOrNull(NotCompared(result, epoch))},
+          {"mixing_of", !epoch.quality         ? ProofObject()
+                        : epoch.begin.reactive ? ProofObject("reading")
+                                               : ProofObject("plan")},
+          {"mixing",
+           epoch.quality ? QualityObject(*epoch.quality) : ProofObject()}};
 }
 
 ProofObject JointObject(const VerifyResult& result, const JointEpoch& epoch) {
@@ -390,7 +390,7 @@ std::string ProofText(const VerifyResult& result) {
   }
   absl::StrAppend(&text, VerdictText(result.proof, result.broken()), "\n",
                   OthersText(result));
-  return text + MixingTables(result.proof);
+  return text + QualityTables(result.proof);
 }
 
 std::string ProofJson(const VerifyResult& result) {

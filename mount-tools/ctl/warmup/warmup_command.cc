@@ -10,7 +10,7 @@
 #include "core/base/machine_memory.h"
 #include "core/base/status.h"
 #include "core/config/value_text.h"
-#include "core/engine/supply_maker.h"
+#include "core/engine/producer_factory.h"
 #include "mount-tools/ctl/check/scan_source.h"
 #include "mount-tools/ctl/progress_line.h"
 #include "mount-tools/ctl/warmup/warm_read.h"

@@ -10,10 +10,10 @@
 #include "core/base/status.h"
 #include "core/config/config.h"
 #include "core/config/value_text.h"
-#include "core/engine/supply_maker.h"
+#include "core/engine/producer_factory.h"
 #include "core/peers/peers.h"
 #include "core/pool/pool_memory.h"
-#include "core/pool/supply.h"
+#include "core/pool/sample_producer.h"
 #include "policies/brand/brand.h"
 #include "policies/brand/nodes/node_simulation.h"
 #include "policies/brand/nodes/peers_simulation.h"
@@ -80,10 +80,10 @@ SimulatedPeers::Epoch PerSample(const PeersTraffic& traffic,
 }
 
 absl::Status CheckMemory(uint64_t pool) {
-  if (pool >= Supply::kLeastMemory) return absl::OkStatus();
+  if (pool >= SampleProducer::kLeastMemory) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("memory: policy = brand needs at least ",
-                   MemoryFor(Supply::kLeastMemory, 1) >> 20, "MiB"));
+                   MemoryFor(SampleProducer::kLeastMemory, 1) >> 20, "MiB"));
 }
 
 }  // namespace

@@ -13,12 +13,12 @@ namespace {
 using testing_support::ViewFixture;
 
 std::shared_ptr<const Binding> BindingOf(const ViewSetup& setup, Epoch epoch,
-                                         CarriedNames carried = {},
+                                         RetainedBindings retained = {},
                                          bool identity = false) {
   return std::make_shared<const Binding>(
       std::make_shared<const Plan>(setup.dataset, setup.policy,
                                    setup.config.seed, epoch),
-      std::move(carried), identity);
+      std::move(retained), identity);
 }
 
 class BindingTest : public ::testing::TestWithParam<std::string> {};
@@ -57,18 +57,18 @@ TEST_P(BindingTest, MovesTheFilesOfAPairTogether) {
   }
 }
 
-TEST_P(BindingTest, KeepsCarriedNamesAndStaysABijection) {
+TEST_P(BindingTest, KeepsRetainedNamesAndStaysABijection) {
   ViewFixture fixture(2, 30);
   const auto setup = fixture.Setup(ViewFixture::Config(GetParam()));
   const auto before = BindingOf(*setup, Epoch(0));
-  std::vector<CarriedPair> pairs;
+  std::vector<NameBinding> pairs;
   for (const uint64_t name : {0, 3, 29, 30, 31, 59}) {
     pairs.push_back({name, before->ShownSample(SampleId(name)).value()});
   }
-  auto carried = CarriedNames::Make(pairs);
-  ASSERT_TRUE(carried.ok());
-  const auto after = BindingOf(*setup, Epoch(1), *std::move(carried));
-  for (const CarriedPair& pair : pairs) {
+  auto retained = RetainedBindings::Make(pairs);
+  ASSERT_TRUE(retained.ok());
+  const auto after = BindingOf(*setup, Epoch(1), *std::move(retained));
+  for (const NameBinding& pair : pairs) {
     EXPECT_EQ(after->ShownSample(SampleId(pair.name)).value(), pair.sample);
   }
   std::set<uint64_t> shown;
@@ -82,17 +82,17 @@ TEST_P(BindingTest, KeepsCarriedNamesAndStaysABijection) {
 
 // Where substitution is suspended at a boundary, the names that were opened
 // already keep the samples that they showed.
-TEST_P(BindingTest, AnIdentityKeepsCarriedNamesToo) {
+TEST_P(BindingTest, AnIdentityKeepsRetainedNamesToo) {
   ViewFixture fixture(2, 30);
   const auto setup = fixture.Setup(ViewFixture::Config(GetParam()));
   const auto before = BindingOf(*setup, Epoch(0));
-  std::vector<CarriedPair> pairs;
+  std::vector<NameBinding> pairs;
   for (const uint64_t name : {1, 4, 28, 33, 59}) {
     pairs.push_back({name, before->ShownSample(SampleId(name)).value()});
   }
-  auto carried = CarriedNames::Make(pairs);
-  ASSERT_TRUE(carried.ok());
-  const auto after = BindingOf(*setup, Epoch(1), *std::move(carried), true);
+  auto retained = RetainedBindings::Make(pairs);
+  ASSERT_TRUE(retained.ok());
+  const auto after = BindingOf(*setup, Epoch(1), *std::move(retained), true);
   std::set<uint64_t> shown;
   size_t own = 0;
   for (uint64_t name = 0; name < 60; ++name) {
@@ -103,7 +103,7 @@ TEST_P(BindingTest, AnIdentityKeepsCarriedNamesToo) {
   }
   EXPECT_EQ(shown.size(), 60u);
   EXPECT_GE(own, 60u - 2 * pairs.size());
-  for (const CarriedPair& pair : pairs) {
+  for (const NameBinding& pair : pairs) {
     EXPECT_EQ(after->ShownSample(SampleId(pair.name)).value(), pair.sample);
   }
   for (const EntryId name : fixture.Files()) {

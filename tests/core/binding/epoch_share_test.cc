@@ -31,7 +31,7 @@ class EpochShareTest : public testing::Test {
                             sharing, before);
   }
   static NameSharing Of(const std::string& self,
-                        std::vector<CarriedPair> known = {}) {
+                        std::vector<NameBinding> known = {}) {
     NameSharing sharing;
     sharing.members = {"a", "b", "c"};
     sharing.self = self;

@@ -120,14 +120,15 @@ TEST_P(SequenceTest, GoesPastWhatIsLeftOut) {
   }
 }
 
-TEST(SequenceTest, KeepsWhatABoundaryCarried) {
+TEST(SequenceTest, KeepsWhatABoundaryRetained) {
   ViewFixture fixture(2, 50);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
   const auto plan = view->binding()->shared_plan();
-  auto carried = CarriedNames::Make(std::vector<CarriedPair>{{3, 7}, {60, 60}});
-  ASSERT_TRUE(carried.ok()) << carried.status();
+  auto retained =
+      RetainedBindings::Make(std::vector<NameBinding>{{3, 7}, {60, 60}});
+  ASSERT_TRUE(retained.ok()) << retained.status();
   const auto binding =
-      std::make_shared<const Binding>(plan, *std::move(carried), false);
+      std::make_shared<const Binding>(plan, *std::move(retained), false);
   const auto names = NameSequence(binding);
   EXPECT_EQ(names->At(3), SampleId(7));
   EXPECT_EQ(names->PositionOf(SampleId(60)), 60u);

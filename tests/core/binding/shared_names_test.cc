@@ -25,7 +25,7 @@ class PlainNames : public OwnedNames {
   const NodeShares::Chunks& chunks() const override { return chunks_; }
   void TakeShare(const std::vector<uint32_t>&) override {}
   bool Holds(SampleId) const override { return true; }
-  void BeginEpoch(Seed, Epoch, absl::Span<const CarriedPair>) override {}
+  void BeginEpoch(Seed, Epoch, absl::Span<const NameBinding>) override {}
   SampleId Bind(SampleId name) override { return name; }
   absl::optional<SampleId> Bound(SampleId) const override {
     return absl::nullopt;

@@ -392,51 +392,51 @@ TEST_F(FileCheckTest, AListThatTakesReadingIsRefusedWhereOthersAreServed) {
   EXPECT_EQ(Check(), ESTALE);
 }
 
-class RightsDriftTest : public AccessTest {
+class RightsStalenessTest : public AccessTest {
  protected:
-  RightsDriftTest() {
+  RightsStalenessTest() {
     tree_.Files({"a/1", "a/2"});
     tree_.SetTime("a", 1000);
     tree_.SetTime("", 1000);
-    drift_.serves_others = true;
+    staleness_.serves_others = true;
   }
-  std::string Drift(const Catalogue& catalogue) {
-    return FindDrift(tree_.Source(), catalogue, drift_).value_or("");
+  std::string Staleness(const Catalogue& catalogue) {
+    return FindStaleness(tree_.Source(), catalogue, staleness_).value_or("");
   }
-  DriftOptions drift_;
+  StalenessOptions staleness_;
 };
 
-TEST_F(RightsDriftTest, ASavedCatalogueNoticesRightsThatChanged) {
+TEST_F(RightsStalenessTest, ASavedCatalogueNoticesRightsThatChanged) {
   const Catalogue catalogue = tree_.Scanned(scan_);
-  EXPECT_EQ(Drift(catalogue), "");
+  EXPECT_EQ(Staleness(catalogue), "");
   Mode("a/2", 0600);
-  EXPECT_THAT(Drift(catalogue), HasSubstr("a/2"));
+  EXPECT_THAT(Staleness(catalogue), HasSubstr("a/2"));
   EXPECT_THAT(*FindChangedRights(tree_.Source(), catalogue, {}),
               HasSubstr("a/2"));
   Mode("a/2", 0644);
   EXPECT_EQ(FindChangedRights(tree_.Source(), catalogue, {}), absl::nullopt);
   ASSERT_TRUE(SetAcl("a/2", AclWith(kUser, 0, 4, 4)));
-  EXPECT_THAT(Drift(catalogue), HasSubstr("a/2"));
+  EXPECT_THAT(Staleness(catalogue), HasSubstr("a/2"));
 }
 
-TEST_F(RightsDriftTest, ADirectorysListCounts) {
+TEST_F(RightsStalenessTest, ADirectorysListCounts) {
   const Catalogue catalogue = tree_.Scanned(scan_);
   const std::string acl = AclWith(kUser, 0, 5, 5);
   ASSERT_TRUE(SetAcl("a", acl));
-  EXPECT_THAT(Drift(catalogue), HasSubstr("a was modified since"));
+  EXPECT_THAT(Staleness(catalogue), HasSubstr("a was modified since"));
 }
 
-TEST_F(RightsDriftTest, ACatalogueIsForThoseItWasMadeFor) {
-  EXPECT_THAT(Drift(tree_.Scanned()), HasSubstr("other users"));
+TEST_F(RightsStalenessTest, ACatalogueIsForThoseItWasMadeFor) {
+  EXPECT_THAT(Staleness(tree_.Scanned()), HasSubstr("other users"));
   const Catalogue catalogue = tree_.Scanned(scan_);
-  drift_.reader.uid = 12345;
-  drift_.reader.gid = 12345;
-  drift_.reader.groups.clear();
-  drift_.reader.reads_all = false;
-  EXPECT_EQ(Drift(catalogue), "") << "all is 0644";
+  staleness_.reader.uid = 12345;
+  staleness_.reader.gid = 12345;
+  staleness_.reader.groups.clear();
+  staleness_.reader.reads_all = false;
+  EXPECT_EQ(Staleness(catalogue), "") << "all is 0644";
   Mode("a/2", 0600);
   const Catalogue closed = tree_.Scanned(scan_);
-  EXPECT_THAT(Drift(closed), HasSubstr("other files"));
+  EXPECT_THAT(Staleness(closed), HasSubstr("other files"));
 }
 
 }  // namespace

@@ -263,75 +263,75 @@ TEST_F(CatalogueCheckTest, Rights) {
 }
 
 // Times long past, so that no change of this test hides behind the clock.
-class DriftTest : public CatalogueFileTest {
+class StalenessTest : public CatalogueFileTest {
  protected:
-  DriftTest() { Age(); }
+  StalenessTest() { Age(); }
   void Age() {
     for (const char* dir : {"a/deep/er", "a/deep", "a", "b", "empty", ""}) {
       tree_.SetTime(dir, 1000000000);
     }
   }
-  absl::optional<std::string> Drift(const Catalogue& catalogue) {
-    return FindDrift(tree_.Source(), catalogue, DriftOptions());
+  absl::optional<std::string> Staleness(const Catalogue& catalogue) {
+    return FindStaleness(tree_.Source(), catalogue, StalenessOptions());
   }
 };
 
-TEST_F(DriftTest, AnUntouchedSourceHasNone) {
-  EXPECT_EQ(Drift(tree_.Scanned()), absl::nullopt);
+TEST_F(StalenessTest, AnUntouchedSourceHasNone) {
+  EXPECT_EQ(Staleness(tree_.Scanned()), absl::nullopt);
 }
 
-TEST_F(DriftTest, NamesTheDirectoryThatChanged) {
+TEST_F(StalenessTest, NamesTheDirectoryThatChanged) {
   Catalogue catalogue = tree_.Scanned();
   tree_.File("a/deep/new");
-  EXPECT_THAT(Drift(catalogue).value_or(""),
+  EXPECT_THAT(Staleness(catalogue).value_or(""),
               HasSubstr("/a/deep was modified since the last mount"));
 }
 
-TEST_F(DriftTest, SeesRemovalReplacementAndPermission) {
+TEST_F(StalenessTest, SeesRemovalReplacementAndPermission) {
   Catalogue catalogue = tree_.Scanned();
   chmod(tree_.At("b").c_str(), 0700);
-  EXPECT_THAT(Drift(catalogue).value_or(""),
+  EXPECT_THAT(Staleness(catalogue).value_or(""),
               HasSubstr("/b was modified since"));
   // What was changed back, or has its time set back, shows by its ctime.
   chmod(tree_.At("b").c_str(), 0755);
-  EXPECT_THAT(Drift(catalogue).value_or(""),
+  EXPECT_THAT(Staleness(catalogue).value_or(""),
               HasSubstr("/b was modified since"));
   catalogue = tree_.Scanned();
-  EXPECT_EQ(Drift(catalogue), absl::nullopt);
+  EXPECT_EQ(Staleness(catalogue), absl::nullopt);
   std::filesystem::remove(tree_.At("empty"));
   tree_.SetTime("", 1000000000);
-  EXPECT_THAT(Drift(catalogue).value_or(""), HasSubstr("was modified"));
+  EXPECT_THAT(Staleness(catalogue).value_or(""), HasSubstr("was modified"));
   catalogue = tree_.Scanned();
   tree_.Link("empty", "b");
   tree_.SetTime("", 1000000000);
-  EXPECT_THAT(Drift(catalogue).value_or(""), HasSubstr("was modified"));
+  EXPECT_THAT(Staleness(catalogue).value_or(""), HasSubstr("was modified"));
 }
 
-TEST_F(DriftTest, SeesAFileThatWasRewrittenInPlaceAmongFew) {
+TEST_F(StalenessTest, SeesAFileThatWasRewrittenInPlaceAmongFew) {
   tree_.File("b/rows", "one\n");
   Age();
   const Catalogue catalogue = tree_.Scanned();
-  EXPECT_EQ(Drift(catalogue), absl::nullopt);
+  EXPECT_EQ(Staleness(catalogue), absl::nullopt);
   std::ofstream(tree_.At("b/rows"), std::ios::app) << "two\n";
-  EXPECT_THAT(Drift(catalogue).value_or(""),
+  EXPECT_THAT(Staleness(catalogue).value_or(""),
               HasSubstr("/b/rows was modified since the last mount"));
 }
 
-TEST_F(DriftTest, SeesAnotherDirectoryInTheSamePlace) {
+TEST_F(StalenessTest, SeesAnotherDirectoryInTheSamePlace) {
   const Catalogue catalogue = tree_.Scanned();
   const std::string other = tree_.root() + ".other";
   std::filesystem::rename(tree_.root(), other);
   std::filesystem::create_directory(tree_.root());
-  EXPECT_THAT(Drift(catalogue).value_or(""),
+  EXPECT_THAT(Staleness(catalogue).value_or(""),
               HasSubstr("another one is in its place"));
   std::filesystem::remove(tree_.root());
   std::filesystem::rename(other, tree_.root());
 }
 
 // A change in the tick of the clock in which the scan began would not show.
-TEST_F(DriftTest, DoesNotTrustTimesOfTheScansOwnMoment) {
+TEST_F(StalenessTest, DoesNotTrustTimesOfTheScansOwnMoment) {
   tree_.File("b/fresh");
-  EXPECT_THAT(Drift(tree_.Scanned()).value_or(""),
+  EXPECT_THAT(Staleness(tree_.Scanned()).value_or(""),
               HasSubstr("while or just before it was scanned"));
 }
 

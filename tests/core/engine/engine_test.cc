@@ -134,13 +134,13 @@ TEST_F(EngineTest, TheNextOneGoesOnWithTheEpoch) {
 
 TEST_F(EngineTest, TellsWhoShowsNamesThatTheyAreBoundAnew) {
   int rebound = 0;
-  auto made = Engine::Make(
-      {.config = config_,
-       .source = *SourceDir::At(tree_.path()),
-       .policies = AllPolicies(),
-       .running = {},
-       .hooks = {
-           .rebound = [&](bool) { ++rebound; }, .settled = {}, .doubted = {}}});
+  auto made = Engine::Make({.config = config_,
+                            .source = *SourceDir::At(tree_.path()),
+                            .policies = AllPolicies(),
+                            .running = {},
+                            .hooks = {.on_rebind = [&](bool) { ++rebound; },
+                                      .on_committed = {},
+                                      .on_doubted = {}}});
   ASSERT_TRUE(made.ok()) << made.status();
   const auto served = (*made)->Load({});
   ASSERT_TRUE(served.ok()) << served.status();

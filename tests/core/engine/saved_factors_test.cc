@@ -19,9 +19,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using Key = LearntFactors::Key;
+using Key = SavedFactors::Key;
 
-class LearntFactorsTest : public ::testing::Test {
+class SavedFactorsTest : public ::testing::Test {
  protected:
   void Write(absl::string_view text) {
     ASSERT_TRUE(ReplaceFile(path_, {text}).ok());
@@ -31,8 +31,8 @@ class LearntFactorsTest : public ::testing::Test {
   std::string WarningOf(absl::string_view text) {
     Write(text);
     testing::internal::CaptureStderr();
-    const LearntFactors learnt(path_);
-    EXPECT_THAT(learnt.Load(key_), IsEmpty()) << text;
+    const SavedFactors saved(path_);
+    EXPECT_THAT(saved.Load(key_), IsEmpty()) << text;
     return testing::internal::GetCapturedStderr();
   }
 
@@ -41,59 +41,59 @@ class LearntFactorsTest : public ::testing::Test {
   const Key key_ = {std::numeric_limits<uint64_t>::max(), "train", "resnet"};
 };
 
-TEST_F(LearntFactorsTest, ComesBackInTheNextRun) {
+TEST_F(SavedFactorsTest, ComesBackInTheNextRun) {
   {
-    LearntFactors learnt(path_);
-    EXPECT_THAT(learnt.Load(key_), IsEmpty());
-    ASSERT_TRUE(learnt.Store(key_, {4, 0, 1}).ok());
-    ASSERT_TRUE(learnt.Store(key_, {4, 2, 4294967295}).ok());
-    EXPECT_THAT(learnt.Load(key_), ElementsAre(4, 2, 4294967295));
+    SavedFactors saved(path_);
+    EXPECT_THAT(saved.Load(key_), IsEmpty());
+    ASSERT_TRUE(saved.Store(key_, {4, 0, 1}).ok());
+    ASSERT_TRUE(saved.Store(key_, {4, 2, 4294967295}).ok());
+    EXPECT_THAT(saved.Load(key_), ElementsAre(4, 2, 4294967295));
   }
-  LearntFactors next(path_);
+  SavedFactors next(path_);
   EXPECT_THAT(next.Load(key_), ElementsAre(4, 2, 4294967295));
   EXPECT_THAT(next.Load({key_.dataset - 1, "train", "resnet"}), IsEmpty());
   EXPECT_THAT(next.Load({key_.dataset, "", "resnet"}), IsEmpty());
   EXPECT_THAT(next.Load({key_.dataset, "train", ""}), IsEmpty());
 }
 
-TEST_F(LearntFactorsTest, NamesAreAnyBytes) {
+TEST_F(SavedFactorsTest, NamesAreAnyBytes) {
   const Key key = {0, "tr\xff\"\\\n", std::string("m\0\xc3\xa4", 4)};
-  ASSERT_TRUE(LearntFactors(path_).Store(key, {3}).ok());
-  EXPECT_THAT(LearntFactors(path_).Load(key), ElementsAre(3));
+  ASSERT_TRUE(SavedFactors(path_).Store(key, {3}).ok());
+  EXPECT_THAT(SavedFactors(path_).Load(key), ElementsAre(3));
 }
 
-TEST_F(LearntFactorsTest, IsBounded) {
-  LearntFactors learnt(path_);
+TEST_F(SavedFactorsTest, IsBounded) {
+  SavedFactors saved(path_);
   const auto key = [](size_t i) { return Key{i, "", ""}; };
-  for (size_t i = 0; i < LearntFactors::kMostKeys; ++i) {
-    ASSERT_TRUE(learnt.Store(key(i), {1}).ok());
+  for (size_t i = 0; i < SavedFactors::kMostKeys; ++i) {
+    ASSERT_TRUE(saved.Store(key(i), {1}).ok());
   }
-  ASSERT_TRUE(learnt.Store(key(0), {2}).ok());  // is the last one now
+  ASSERT_TRUE(saved.Store(key(0), {2}).ok());  // is the last one now
   const std::vector<uint32_t> many(5000, 7);
-  ASSERT_TRUE(learnt.Store(key(1000), many).ok());
-  EXPECT_THAT(learnt.Load(key(0)), ElementsAre(2));
-  EXPECT_THAT(learnt.Load(key(1)), IsEmpty());
-  EXPECT_THAT(learnt.Load(key(2)), ElementsAre(1));
-  EXPECT_EQ(learnt.Load(key(1000)).size(), LearntFactors::kMostFactors);
-  EXPECT_EQ(LearntFactors(path_).Load(key(1000)).size(),
-            LearntFactors::kMostFactors);
+  ASSERT_TRUE(saved.Store(key(1000), many).ok());
+  EXPECT_THAT(saved.Load(key(0)), ElementsAre(2));
+  EXPECT_THAT(saved.Load(key(1)), IsEmpty());
+  EXPECT_THAT(saved.Load(key(2)), ElementsAre(1));
+  EXPECT_EQ(saved.Load(key(1000)).size(), SavedFactors::kMostFactors);
+  EXPECT_EQ(SavedFactors(path_).Load(key(1000)).size(),
+            SavedFactors::kMostFactors);
 }
 
 // [S-7.1d] The factors that were learnt are kept by dataset, view and
 // met.model, and a file of them that is damaged counts as empty.
-TEST_F(LearntFactorsTest, WhatIsDamagedCountsAsEmptyAndIsReplaced) {
-  ASSERT_TRUE(LearntFactors(path_).Store(key_, {4, 2}).ok());
+TEST_F(SavedFactorsTest, WhatIsDamagedCountsAsEmptyAndIsReplaced) {
+  ASSERT_TRUE(SavedFactors(path_).Store(key_, {4, 2}).ok());
   const std::string whole = *ReadWholeFile(path_, 1 << 30);
   for (size_t size = 0; size + 2 < whole.size(); size += 7) {
     EXPECT_THAT(WarningOf(whole.substr(0, size)), HasSubstr(path_)) << size;
   }
-  LearntFactors learnt(path_);
-  EXPECT_THAT(learnt.Load(key_), IsEmpty());
-  ASSERT_TRUE(learnt.Store(key_, {1}).ok());
-  EXPECT_THAT(LearntFactors(path_).Load(key_), ElementsAre(1));
+  SavedFactors saved(path_);
+  EXPECT_THAT(saved.Load(key_), IsEmpty());
+  ASSERT_TRUE(saved.Store(key_, {1}).ok());
+  EXPECT_THAT(SavedFactors(path_).Load(key_), ElementsAre(1));
 }
 
-TEST_F(LearntFactorsTest, WhatIsForeignCountsAsEmpty) {
+TEST_F(SavedFactorsTest, WhatIsForeignCountsAsEmpty) {
   const std::string head = "{\"format\":\"shufflefs learnt factors, 1\"";
   const std::string item = "{\"dataset\":1,\"view\":\"\",\"model\":\"\"";
   const auto list = [&](const std::string& items) {
@@ -115,29 +115,29 @@ TEST_F(LearntFactorsTest, WhatIsForeignCountsAsEmpty) {
   }
 }
 
-TEST_F(LearntFactorsTest, AFileThatCannotBeReadOrWritten) {
+TEST_F(SavedFactorsTest, AFileThatCannotBeReadOrWritten) {
   testing::internal::CaptureStderr();
-  LearntFactors learnt(dir_.path());  // a directory
+  SavedFactors saved(dir_.path());  // a directory
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(dir_.path()));
-  LearntFactors nowhere(dir_.path() + "/none/learnt");
+  SavedFactors nowhere(dir_.path() + "/none/learnt");
   const absl::Status stored = nowhere.Store(key_, {3});
   EXPECT_THAT(std::string(stored.message()), HasSubstr("none/learnt"));
   EXPECT_THAT(nowhere.Load(key_), ElementsAre(3)) << "it is kept in memory";
 }
 
-TEST_F(LearntFactorsTest, AnyThreadMayCall) {
-  LearntFactors learnt(path_);
+TEST_F(SavedFactorsTest, AnyThreadMayCall) {
+  SavedFactors saved(path_);
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
-    threads.emplace_back([&learnt, t] {
+    threads.emplace_back([&saved, t] {
       for (uint32_t i = 0; i < 20; ++i) {
-        EXPECT_TRUE(learnt.Store({t, "", ""}, {i}).ok());
-        EXPECT_THAT(learnt.Load({t, "", ""}), ElementsAre(i));
+        EXPECT_TRUE(saved.Store({t, "", ""}, {i}).ok());
+        EXPECT_THAT(saved.Load({t, "", ""}), ElementsAre(i));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const LearntFactors next(path_);
+  const SavedFactors next(path_);
   for (uint64_t t = 0; t < 4; ++t) {
     EXPECT_THAT(next.Load({t, "", ""}), ElementsAre(19));
   }

@@ -54,15 +54,15 @@ class TierMakerTest : public ::testing::Test {
 
   TierMaker::Parts MakerParts() const {
     return {.config = &config_,
-            .learnt = nullptr,
+            .saved_factors = nullptr,
             .pool = memory_.pool,
             .policies = Policies(),
             .foreground_reads = {},
             .reach = {}};
   }
-  // What the supply of the first view needs of its tier.
+  // What the producer of the first view needs of its tier.
   struct Filled {
-    Supply::Parts parts;
+    SampleProducer::Parts parts;
     BinderInput input;
   };
   absl::StatusOr<Filled> Fill(TierMaker& maker, FileReader* reader) const {
@@ -173,7 +173,7 @@ TEST_F(TierMakerTest, MiniEpochsThatAreTooLargeOpenNoTier) {
   maker.Stop();
 }
 
-// Its supply was refused later, or another policy has replaced it.
+// Its producer was refused later, or another policy has replaced it.
 TEST_F(TierMakerTest, ATierThatNothingUsesIsClosedAndMayBeOpenedAgain) {
   TierMaker maker(MakerParts());
   ThreadReader reader(source_, FileReaderOptions());
@@ -193,7 +193,7 @@ TEST_F(TierMakerTest, ATierThatNothingUsesIsClosedAndMayBeOpenedAgain) {
   maker.Stop();
 }
 
-// One supply takes it over from another.
+// One producer takes it over from another.
 TEST_F(TierMakerTest, ATierStaysOpenWhileOneOfItsUsersExists) {
   TierMaker maker(MakerParts());
   ThreadReader reader(source_, FileReaderOptions());

@@ -98,10 +98,10 @@ TEST(PropertyTest, NoOpenOfThePassThatBeginsIsForgotten) {
                             [](JobId) { return true; });
         if (outcome.verdict != Verdict::kRebind) continue;
         ++rebinds;
-        const absl::flat_hash_set<uint64_t> carried(outcome.carried.begin(),
-                                                    outcome.carried.end());
+        const absl::flat_hash_set<uint64_t> retained(outcome.retained.begin(),
+                                                     outcome.retained.end());
         for (uint64_t k = 0; k <= i; ++k) {
-          EXPECT_TRUE(carried.contains(order[k]))
+          EXPECT_TRUE(retained.contains(order[k]))
               << "open " << k << " of pass " << pass << ", found at " << i;
         }
       }

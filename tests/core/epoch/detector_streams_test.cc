@@ -2,7 +2,7 @@
 // The epoch detector on the streams of its study: stock jobs lose nothing and
 // get every boundary, other readers lose nothing or a bounded little. Every
 // re-binding is checked by the player: a bijection inside groups, and only
-// names of the log are carried.
+// names of the log are retained.
 #include <functional>
 
 #include "gmock/gmock.h"
@@ -256,33 +256,33 @@ TEST(StreamsOfSixtyThousandTest, BehaveAsSmallOnes) {
   }
 }
 
-TEST(CarriedBoundsTest, FullEpochsCarryAHandful) {
+TEST(RetainedBoundsTest, FullEpochsRetainAHandful) {
   for (const uint64_t workers : {2, 4}) {
     for (uint64_t seed = 1; seed <= Rounds<uint64_t>(20); ++seed) {
       SCOPED_TRACE(absl::StrCat("workers ", workers, " seed ", seed));
       PlayOptions options;
       options.detector.names = 1000;
       const Played played = Play(OneJob(1000, Workers(workers, seed)), options);
-      ASSERT_EQ(played.carried_each.size(), 5);
+      ASSERT_EQ(played.retained_each.size(), 5);
       for (size_t i = 0; i < 5; ++i) {
         // Eight prove the boundary, a few more may have been recent, and two
         // are kept in doubt; after two clean passes one is proof enough.
-        EXPECT_LE(played.carried_each[i], i < 2 ? 18 : 8) << i;
+        EXPECT_LE(played.retained_each[i], i < 2 ? 18 : 8) << i;
       }
     }
   }
 }
 
-TEST(CarriedBoundsTest, PaddingAndDropLastCarryMoreButBounded) {
+TEST(RetainedBoundsTest, PaddingAndDropLastRetainMoreButBounded) {
   for (const Row& row : StockRows()) {
     if (row.name != "ranks_7" && row.name != "drop_last_64") continue;
     SCOPED_TRACE(row.name);
     const Played played = Play(row.generate(3000, 4), OptionsFor(row, 3000));
-    std::vector<uint64_t> carried = played.carried_each;
-    ASSERT_EQ(carried.size(), 5);
-    std::sort(carried.begin(), carried.end());
-    EXPECT_LE(carried[2], row.name == "ranks_7" ? 80 : 450);
-    EXPECT_LE(carried[4], row.name == "ranks_7" ? 100 : 1000);
+    std::vector<uint64_t> retained = played.retained_each;
+    ASSERT_EQ(retained.size(), 5);
+    std::sort(retained.begin(), retained.end());
+    EXPECT_LE(retained[2], row.name == "ranks_7" ? 80 : 450);
+    EXPECT_LE(retained[4], row.name == "ranks_7" ? 100 : 1000);
   }
 }
 

@@ -60,7 +60,7 @@ TEST(RuleATest, NeedsEveryNameAndThenMoreReopensThanPadding) {
   EXPECT_EQ(outcome.rule, 'a');
   EXPECT_EQ(outcome.ended_seen, 300);
   // The last two may have been the first of a pass that left others out.
-  EXPECT_THAT(outcome.carried, ElementsAre(298, 299, 0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(outcome.retained, ElementsAre(298, 299, 0, 1, 2, 3, 4, 5, 6, 7));
   // What was opened since the start of the new pass belongs to it.
   std::vector<uint64_t> seen;
   f->ForEachSeen([&](uint64_t name) { seen.push_back(name); });
@@ -77,7 +77,7 @@ TEST(RuleATest, OneReopenIsEnoughAfterTwoExactPasses) {
   f.OpenAll(8, 300);
   const EpochOutcome third = f.Open(0);
   EXPECT_EQ(third.verdict, Verdict::kRebind);
-  EXPECT_THAT(third.carried, ElementsAre(0));
+  EXPECT_THAT(third.retained, ElementsAre(0));
 }
 
 // The name that was left out comes first in the next pass, so that the pass
@@ -93,15 +93,15 @@ TEST(RuleATest, APassThatLeavesOutANameMayBeginWithIt) {
       outcome = f.Open(name);
     }
     EXPECT_EQ(outcome.verdict, Verdict::kRebind);
-    EXPECT_THAT(outcome.carried, Contains(56));
-    if (left_out == 2) EXPECT_THAT(outcome.carried, Contains(55));
+    EXPECT_THAT(outcome.retained, Contains(56));
+    if (left_out == 2) EXPECT_THAT(outcome.retained, Contains(55));
   }
 }
 
 TEST(RuleATest, AViewWhoseSamplesRepeatKeepsNoNameInDoubt) {
   Fixture f({.names = 57, .may_leave_out = false});
   f.OpenAll(0, 57);
-  EXPECT_THAT(f.Open(0).carried, ElementsAre(0));
+  EXPECT_THAT(f.Open(0).retained, ElementsAre(0));
 }
 
 TEST(RuleATest, PaddingIsWhatTheOptionSays) {
@@ -149,7 +149,7 @@ TEST(DoubleOpenTest, OfTheLastNameDoesNotCountForTheNextPass) {
   EXPECT_EQ(f.Open(299).open, OpenClass::kDouble);
   const EpochOutcome outcome = f.OpenAll(0, 8);
   ASSERT_EQ(outcome.verdict, Verdict::kRebind);
-  EXPECT_THAT(outcome.carried, Contains(299));
+  EXPECT_THAT(outcome.retained, Contains(299));
   EXPECT_FALSE(f->seen(299));
   EXPECT_EQ(f->seen_count(), 8);
 }
@@ -200,9 +200,9 @@ TEST(RuleBTest, EndsAPassThatLeavesSomeOut) {
   // Three windows of 1000/32 opens had to hold hardly a fresh one.
   EXPECT_GE(name, 80);
   EXPECT_LE(name, 110);
-  // Names from before the start are carried as well: fresh ones of the new
+  // Names from before the start are retained as well: fresh ones of the new
   // pass may have come before its first re-open.
-  EXPECT_GE(outcome.carried.size(), name + 8);
+  EXPECT_GE(outcome.retained.size(), name + 8);
 }
 
 TEST(RuleBTest, FollowsTheConfiguredLengthAtOnce) {
@@ -231,7 +231,7 @@ TEST(RuleCTest, HoldsAndLearnsAfterThreePasses) {
       verdicts.push_back(outcome.verdict);
       if (outcome.verdict == Verdict::kHold) {
         EXPECT_EQ(outcome.reason, HoldReason::kPartial);
-        EXPECT_THAT(outcome.carried, ::testing::IsEmpty());
+        EXPECT_THAT(outcome.retained, ::testing::IsEmpty());
       } else {
         EXPECT_EQ(outcome.reason, HoldReason::kNone);
       }
@@ -328,7 +328,7 @@ TEST(TakeoverTest, RebindsWhenTheOwnerIsGone) {
   EXPECT_EQ(outcome.verdict, Verdict::kRebind);
   EXPECT_EQ(outcome.rule, 't');
   EXPECT_EQ(outcome.ended_seen, 100);
-  EXPECT_THAT(outcome.carried, ElementsAre(42));
+  EXPECT_THAT(outcome.retained, ElementsAre(42));
   EXPECT_EQ(f->seen_count(), 1);
   EXPECT_EQ(f.Open(43, kOther).open, OpenClass::kFresh);
 }
@@ -362,7 +362,7 @@ TEST(TakeoverTest, AProcessAFileIsNoBoundary) {
   EXPECT_EQ(f->seen_count(), 300);
 }
 
-TEST(SignalTest, RebindsWithNothingCarriedAndForgets) {
+TEST(SignalTest, RebindsWithNothingRetainedAndForgets) {
   Fixture f(300);
   EXPECT_EQ(f->OnSignal().verdict, Verdict::kNone);  // nothing was opened
   for (int pass = 0; pass < 2; ++pass) {
@@ -373,7 +373,7 @@ TEST(SignalTest, RebindsWithNothingCarriedAndForgets) {
   EXPECT_EQ(outcome.verdict, Verdict::kRebind);
   EXPECT_EQ(outcome.rule, 's');
   EXPECT_EQ(outcome.ended_seen, 8);
-  EXPECT_THAT(outcome.carried, ::testing::IsEmpty());
+  EXPECT_THAT(outcome.retained, ::testing::IsEmpty());
   EXPECT_EQ(f->seen_count(), 0);
   // Eight re-opens prove a boundary again, not one.
   f.OpenAll(0, 300);
@@ -390,7 +390,7 @@ TEST(RestoreTest, GoesOnWithTheEpoch) {
   f.OpenAll(200, 300);
   const EpochOutcome outcome = f.OpenAll(0, 8);
   EXPECT_EQ(outcome.verdict, Verdict::kRebind);
-  EXPECT_THAT(outcome.carried, ElementsAre(298, 299, 0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(outcome.retained, ElementsAre(298, 299, 0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 TEST(RestoreTest, OfACompleteEpochEndsItByTheNextOpens) {
@@ -400,10 +400,10 @@ TEST(RestoreTest, OfACompleteEpochEndsItByTheNextOpens) {
   f->Restore({.seen = seen});
   const EpochOutcome outcome = f.OpenAll(0, 8);
   EXPECT_EQ(outcome.verdict, Verdict::kRebind);
-  EXPECT_THAT(outcome.carried, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(outcome.retained, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-// The same re-opens end the epoch, and the same names are carried, wherever a
+// The same re-opens end the epoch, and the same names are retained, wherever a
 // daemon ended in between.
 TEST(RestoreTest, OpensThatAreReplayedCountAsTheyDid) {
   for (uint64_t before = 0; before < 8; ++before) {
@@ -417,7 +417,7 @@ TEST(RestoreTest, OpensThatAreReplayedCountAsTheyDid) {
     }
     const EpochOutcome outcome = f.OpenAll(before, 8);
     EXPECT_EQ(outcome.verdict, Verdict::kRebind);
-    EXPECT_THAT(outcome.carried, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+    EXPECT_THAT(outcome.retained, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
     EXPECT_EQ(f->seen_count(), 8);
   }
 }
@@ -461,7 +461,7 @@ TEST(EdgeTest, NoNamesAndOneName) {
   one.SetStep(std::chrono::seconds(60));
   const EpochOutcome outcome = one.Open(0);
   EXPECT_EQ(outcome.verdict, Verdict::kRebind);
-  EXPECT_THAT(outcome.carried, ElementsAre(0));
+  EXPECT_THAT(outcome.retained, ElementsAre(0));
 }
 
 }  // namespace

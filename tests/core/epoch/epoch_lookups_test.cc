@@ -64,7 +64,7 @@ TEST(EpochLookupsTest, WhoFindsThemClosedWaitsForTheNext) {
 }
 
 // Threads that look up and then open, and boundaries at any moment: what a
-// thread was told of, and opens after a boundary, that boundary has carried.
+// thread was told of, and opens after a boundary, that boundary has retained.
 class StraddlersTest : public testing::Test {
  protected:
   static constexpr uint64_t kSamples = 1000;
@@ -78,15 +78,15 @@ class StraddlersTest : public testing::Test {
   void Begin(std::shared_ptr<EpochLookups> lookups) {
     lookups->ShowWalks(true);
     published_.Set(
-        std::make_shared<const Epoch>(Epoch{carried_.size(), lookups}));
+        std::make_shared<const Epoch>(Epoch{retained_.size(), lookups}));
   }
 
   void Boundary() {
     MutexLock lock(mu_);
     const std::shared_ptr<const Epoch> before = published_.Get();
-    std::set<uint64_t>& carried = carried_.emplace_back();
+    std::set<uint64_t>& retained = retained_.emplace_back();
     for (const SampleId sample : before->lookups->CloseAndTakeUnderWay()) {
-      carried.insert(sample.value());
+      retained.insert(sample.value());
     }
     Begin(std::make_shared<EpochLookups>(*before->lookups));
     before->lookups->End();
@@ -109,18 +109,18 @@ class StraddlersTest : public testing::Test {
       EXPECT_GE(live->lookups->TakeWalks(sample, reader), 1u);
       EXPECT_TRUE(live->lookups->TakeLookup(sample));
     } else {
-      EXPECT_TRUE(carried_[told].contains(sample.value()));
+      EXPECT_TRUE(retained_[told].contains(sample.value()));
       ++straddled_;
     }
   }
 
   Mutex mu_;
   Published<Epoch> published_;
-  std::vector<std::set<uint64_t>> carried_;  // by the epoch that ended
+  std::vector<std::set<uint64_t>> retained_;  // by the epoch that ended
   uint64_t straddled_ = 0;
 };
 
-TEST_F(StraddlersTest, AreAllCarried) {
+TEST_F(StraddlersTest, AreAllRetained) {
   std::vector<std::thread> threads;
   std::atomic<int> reading{6};
   for (uint32_t reader = 1; reader <= 6; ++reader) {

@@ -62,11 +62,11 @@ class Jobs {
           [this](JobId other) { return !gone_.contains(other); });
       if (outcome.verdict != Verdict::kRebind) continue;
       ++rebound;
-      for (const uint64_t kept : outcome.carried) had.erase(kept);
+      for (const uint64_t kept : outcome.retained) had.erase(kept);
       EXPECT_TRUE(had.empty())
           << "rule " << outcome.rule << " at " << name << " gives "
           << had.size() << " names that this pass had other samples";
-      had.insert(outcome.carried.begin(), outcome.carried.end());
+      had.insert(outcome.retained.begin(), outcome.retained.end());
     }
     return rebound;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table type of layouts_test and movability_test: a tree, and what must
-// be said of it.
+// The table type of layouts_test and substitution_safety_test: a tree, and what
+// must be said of it.
 #ifndef SHUFFLEFS_TESTS_CORE_FORMATS_LAYOUTS_H_
 #define SHUFFLEFS_TESTS_CORE_FORMATS_LAYOUTS_H_
 

@@ -20,7 +20,7 @@ EpochCommit Commit() {
   EpochCommit commit;
   commit.next = 8;
   commit.verdict = "b";
-  commit.carried = {2, 5};
+  commit.retained = {2, 5};
   commit.from_epoch = 7;
   commit.from_binding = 70;
   commit.opened = {{"a", {5}}, {"b", {2, 5, 9}}};
@@ -48,7 +48,7 @@ TEST(EpochCommitTest, EachMemberIsToldWhatItOpenedItself) {
 TEST(EpochCommitTest, WithoutAPlanSamplesGoWithTheNamesThatShowedThem) {
   std::vector<uint64_t> sample_of(10, EpochCommit::kUnknown);
   sample_of[5] = 4;
-  sample_of[9] = 1;  // not carried
+  sample_of[9] = 1;  // not retained
   EpochMessage message;
   Commit().Tell("a", sample_of, message);
   ASSERT_EQ(message.pairs.size(), 1u);

@@ -34,9 +34,9 @@ class SharedView : public GroupedView {
     MutexLock lock(mu_);
     return view_.KnownOf(member);
   }
-  Carried CarriedNow() const override {
+  Retained RetainedNow() const override {
     MutexLock lock(mu_);
-    return view_.CarriedNow();
+    return view_.RetainedNow();
   }
   std::vector<Pair> OpenedHere() const override {
     MutexLock lock(mu_);
@@ -54,9 +54,9 @@ class SharedView : public GroupedView {
     MutexLock lock(mu_);
     view_.BeginEpoch(next);
   }
-  void AdoptEpoch(const State& state, const Carried& carried) override {
+  void AdoptEpoch(const State& state, const Retained& retained) override {
     MutexLock lock(mu_);
-    view_.AdoptEpoch(state, carried);
+    view_.AdoptEpoch(state, retained);
   }
   void HoldEpoch(const Next& next) override {
     MutexLock lock(mu_);

@@ -21,7 +21,7 @@
 #include "core/epoch/epoch_group.h"
 #include "core/job_epochs/epoch_lead.h"
 #include "core/job_epochs/epoch_member.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/random/random.h"
 
 namespace shufflefs::testing_support {
@@ -49,13 +49,13 @@ class FakeView : public GroupedView {
   }
   void ReopenEpoch() override { closed = false; }
   void BeginEpoch(const Next& next) override {
-    std::vector<Pair> carried;
+    std::vector<Pair> retained;
     const bool goes_on = next.epoch == state_.epoch;
-    for (const uint64_t name : next.carried) {
-      carried.push_back({name, Shown(name)});
+    for (const uint64_t name : next.retained) {
+      retained.push_back({name, Shown(name)});
     }
     TakeMembers(next.members);
-    Bind(next.epoch, std::move(carried));
+    Bind(next.epoch, std::move(retained));
     state_.epoch = next.epoch;
     bound += goes_on ? 0 : 1;
     closed = false;
@@ -65,12 +65,12 @@ class FakeView : public GroupedView {
     if (members.empty()) return {};
     return {{member.size(), 1}};
   }
-  Carried CarriedNow() const override { return {pairs_, members}; }
-  void AdoptEpoch(const State& state, const Carried& carried) override {
-    TakeMembers(carried.members);
-    told = carried.told.size();
-    told_all = carried.told_all;
-    Bind(state.shown, carried.pairs);
+  Retained RetainedNow() const override { return {pairs_, members}; }
+  void AdoptEpoch(const State& state, const Retained& retained) override {
+    TakeMembers(retained.members);
+    told = retained.told.size();
+    told_all = retained.told_all;
+    Bind(state.shown, retained.pairs);
     state_.epoch = state.epoch;
     ++adopted;
     closed = false;
@@ -86,7 +86,7 @@ class FakeView : public GroupedView {
   void ShowWalks() override { ++walks; }
 
   uint64_t Shown(uint64_t name) const {
-    return carried_.Shown(name, [&](uint64_t at) { return order_[at]; });
+    return retained_.Shown(name, [&](uint64_t at) { return order_[at]; });
   }
   uint64_t binding() const { return state_.binding; }
   // Other keys than those of the other nodes, which give other orders.
@@ -119,7 +119,7 @@ class FakeView : public GroupedView {
     members = now;
     state_.names = now.empty() ? Names::kOwn : Names::kShared;
   }
-  void Bind(uint64_t epoch, std::vector<Pair> carried) {
+  void Bind(uint64_t epoch, std::vector<Pair> retained) {
     order_.resize(names_);
     std::iota(order_.begin(), order_.end(), uint64_t{0});
     Rng rng(RandomKey(epoch + 1));
@@ -127,28 +127,28 @@ class FakeView : public GroupedView {
     for (uint64_t i = names_; shuffles && i > 1; --i) {
       std::swap(order_[i - 1], order_[rng.Bounded(i)]);
     }
-    std::sort(carried.begin(), carried.end(),
+    std::sort(retained.begin(), retained.end(),
               [](const Pair& a, const Pair& b) { return a.name < b.name; });
-    std::vector<CarriedPair> pairs;
+    std::vector<NameBinding> pairs;
     uint64_t hash = epoch + 1 + state_.keys;
     for (const std::string& member : members) {
       for (const char c : member) hash = hash * 31 + static_cast<uint8_t>(c);
     }
-    for (const Pair& pair : carried) {
+    for (const Pair& pair : retained) {
       pairs.push_back({pair.name, pair.sample});
       hash = hash * 1099511628211u + pair.name * 31 + pair.sample;
     }
-    carried_ = *CarriedNames::Make(std::move(pairs));
+    retained_ = *RetainedBindings::Make(std::move(pairs));
     state_.shown = epoch;
     state_.binding = hash;
-    pairs_ = std::move(carried);
+    pairs_ = std::move(retained);
   }
 
   const uint64_t names_;
   State state_;
-  std::vector<Pair> pairs_;  // carried
+  std::vector<Pair> pairs_;  // retained
   std::vector<uint64_t> order_;
-  CarriedNames carried_;
+  RetainedBindings retained_;
 };
 
 struct JobShape {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "core/base/files/word_log.h"
+#include "core/base/files/append_log.h"
 #include "core/base/status.h"
 #include "core/ledger/ledger_format.h"
 #include "gmock/gmock.h"
@@ -97,7 +97,7 @@ TEST(LedgerFormatTest, ARecordIsOfAViewThatCanBe) {
 TEST_F(LedgerDamageTest, ASetWithASampleBeyondTheViewIsDamaged) {
   const uint64_t names = 70;
   LedgerEpoch epoch = SomeEpoch(3, names);
-  epoch.carried.clear();
+  epoch.retained.clear();
   for (uint64_t sample = 64; sample < 76; ++sample) {
     SCOPED_TRACE(sample);
     ledger_format::Words words = ledger_format::Header();
@@ -267,7 +267,7 @@ TEST_F(LedgerDamageTest, SamplesBeyondTheViewAreRefused) {
   EXPECT_FALSE(Open()->Consumed(2, 0).ok());
   {
     const uint64_t words = Bytes().size() / 8;
-    auto file = WordLog::Open(path(), words);
+    auto file = AppendLog::Open(path(), words);
     ASSERT_TRUE(file.ok());
     ASSERT_TRUE((*file)->Append(ledger_format::ConsumedWord(2, 0, words)).ok());
   }

@@ -30,7 +30,7 @@ LedgerEpoch EpochOf(uint8_t view, uint64_t epoch) {
   LedgerEpoch begin = SomeEpoch(epoch);
   begin.view = view;
   begin.view_path = absl::StrCat("view", view);
-  begin.carried.clear();
+  begin.retained.clear();
   return begin;
 }
 

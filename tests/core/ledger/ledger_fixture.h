@@ -28,7 +28,7 @@ class Transcript : public LedgerVisitor {
         e.policy, " ", e.options_hash, " ", static_cast<int>(e.substitute), " ",
         e.identity, e.reactive ? " reactive" : "",
         e.continues ? " continues" : "");
-    for (const auto& pair : e.carried) {
+    for (const auto& pair : e.retained) {
       absl::StrAppend(&line, " ", pair.name, ">", pair.sample);
     }
     lines.push_back(line);
@@ -36,7 +36,7 @@ class Transcript : public LedgerVisitor {
   void OnConsumed(uint8_t view, uint64_t sample) override {
     lines.push_back(absl::StrCat("consumed ", view, " ", sample));
   }
-  void OnShown(uint8_t view, const CarriedPair& pair) override {
+  void OnShown(uint8_t view, const NameBinding& pair) override {
     lines.push_back(
         absl::StrCat("shown ", view, " ", pair.name, ">", pair.sample));
   }
@@ -81,7 +81,7 @@ inline LedgerEpoch SomeEpoch(uint64_t epoch, uint64_t names = 1000) {
   begin.policy = "lirs";
   begin.options_hash = 99;
   begin.substitute = Substitute::kDirectory;
-  begin.carried = {{1, 2}, {5, 3}};
+  begin.retained = {{1, 2}, {5, 3}};
   return begin;
 }
 

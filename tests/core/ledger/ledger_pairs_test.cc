@@ -25,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing_support::SomeEpoch;
-using Pairs = std::vector<CarriedPair>;
+using Pairs = std::vector<NameBinding>;
 
 LedgerEpoch Reactive(uint64_t epoch, uint64_t names = 1000) {
   LedgerEpoch begin = SomeEpoch(epoch, names);
@@ -42,7 +42,7 @@ class LedgerPairsTest : public testing_support::LedgerTest {
     return state.value_or(LedgerState());
   }
   static void Consume(Ledger& ledger, const Pairs& pairs, uint8_t view = 1) {
-    for (const CarriedPair& pair : pairs) {
+    for (const NameBinding& pair : pairs) {
       ASSERT_TRUE(ledger.ConsumedUnder(view, pair.name, pair.sample).ok());
     }
   }
@@ -70,7 +70,7 @@ TEST_F(LedgerPairsTest, ThePairsOfAnEpochAreGivenBackInTheirOrder) {
   EXPECT_TRUE(state.begin.reactive);
   EXPECT_FALSE(state.begin.identity);
   EXPECT_THAT(Members(state.consumed), ElementsAre(3, 17, 900));
-  // What was carried and not consumed comes first.
+  // What was retained and not consumed comes first.
   EXPECT_EQ(state.bound, (Pairs{{1, 2}, {5, 3}, {17, 3}, {3, 900}, {900, 17}}));
 }
 
@@ -78,7 +78,7 @@ TEST_F(LedgerPairsTest, LargeNumbersAreKept) {
   constexpr uint64_t kLast = kMaxLedgerNames - 1;
   const Pairs pairs = {{kLast, 0}, {0, kLast}, {0x123456789a, 0xfedcba9876}};
   LedgerEpoch begin = Reactive(0, kMaxLedgerNames);
-  begin.carried.clear();
+  begin.retained.clear();
   begin.view = kMaxLedgerViews - 1;
   {
     const auto ledger = Open();
@@ -93,7 +93,7 @@ TEST_F(LedgerPairsTest, LargeNumbersAreKept) {
 // A hold keeps the bijection: what was bound stays bound, nothing is consumed.
 TEST_F(LedgerPairsTest, AHoldKeepsWhatWasBound) {
   LedgerEpoch begin = Reactive(3);
-  begin.carried = {{1, 2}};
+  begin.retained = {{1, 2}};
   {
     const auto ledger = Open();
     ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
@@ -107,7 +107,7 @@ TEST_F(LedgerPairsTest, AHoldKeepsWhatWasBound) {
     LedgerState state = StateOf();
     EXPECT_EQ(state.begin.epoch, Epoch(4));
     EXPECT_EQ(state.begin.binding, Epoch(3));
-    EXPECT_EQ(state.begin.carried, begin.carried);
+    EXPECT_EQ(state.begin.retained, begin.retained);
     EXPECT_EQ(state.bound, (Pairs{{1, 2}, {7, 8}, {9, 10}, {50, 60}}));
     EXPECT_THAT(Members(state.consumed), ElementsAre(10, 60, 500));
     // However often it is compacted, or gone on with under another number.
@@ -134,7 +134,7 @@ TEST_F(LedgerPairsTest, CompactionKeepsPairsAndTheirOrderInFewBytes) {
     ASSERT_TRUE(ledger->BeginEpoch(Reactive(0, kNames)).ok());
     Consume(*ledger, {{1, 1}});
     LedgerEpoch begin = Reactive(1, kNames);
-    begin.carried.clear();
+    begin.retained.clear();
     ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
     for (uint64_t i = 0; i < kNames; ++i) {
       pairs.push_back({order(i), shown(order(i))});
@@ -173,7 +173,7 @@ TEST_F(LedgerPairsTest, OnlyAsManyEpochsAreKeptAsPairsFit) {
   EXPECT_EQ(count({.epochs = 9, .pair_bytes = 5 * 2504}), 6);  // and the last
   EXPECT_EQ(count({.epochs = 9, .pair_bytes = 1}), 2);
   EXPECT_EQ(count({.epochs = 1, .pair_bytes = 1}), 1);
-  EXPECT_EQ(StateOf().bound.size(), kNames + 2);  // two were carried
+  EXPECT_EQ(StateOf().bound.size(), kNames + 2);  // two were retained
 }
 
 TEST_F(LedgerPairsTest, SurvivesKill) {
@@ -201,12 +201,12 @@ TEST_F(LedgerPairsTest, SurvivesKill) {
   const LedgerState state = StateOf();
   EXPECT_EQ(state.consumed.size(), 50000);
   ASSERT_EQ(state.bound.size(), 50002);
-  EXPECT_EQ(state.bound.back(), (CarriedPair{50006, 49999}));
+  EXPECT_EQ(state.bound.back(), (NameBinding{50006, 49999}));
 }
 
 class ShownCounter : public LedgerVisitor {
  public:
-  void OnShown(uint8_t, const CarriedPair&) override { ++shown; }
+  void OnShown(uint8_t, const NameBinding&) override { ++shown; }
   uint64_t shown = 0;
 };
 
@@ -214,7 +214,7 @@ class ShownCounter : public LedgerVisitor {
 TEST_F(LedgerPairsTest, AKillWhileAppendingKeepsAPrefix) {
   constexpr uint64_t kMost = 500000;
   LedgerEpoch begin = Reactive(0, 2 * kMost);
-  begin.carried.clear();
+  begin.retained.clear();
   ASSERT_TRUE(Open()->BeginEpoch(begin).ok());
   const pid_t child = ::fork();
   if (child == 0) {
@@ -238,7 +238,7 @@ TEST_F(LedgerPairsTest, AKillWhileAppendingKeepsAPrefix) {
   const LedgerState state = StateOf();
   ASSERT_GE(state.bound.size(), seen.shown);
   for (uint64_t i = 0; i < state.bound.size(); ++i) {
-    ASSERT_EQ(state.bound[i], (CarriedPair{i, 2 * i}));
+    ASSERT_EQ(state.bound[i], (NameBinding{i, 2 * i}));
   }
 }
 
@@ -268,11 +268,11 @@ TEST_F(LedgerPairsTest, EveryFlippedBitOfASetIsFound) {
 }
 
 TEST_F(LedgerPairsTest, NamesAndSamplesBeyondTheViewAreRefused) {
-  for (const CarriedPair& pair : Pairs{{10, 0}, {0, 10}}) {
+  for (const NameBinding& pair : Pairs{{10, 0}, {0, 10}}) {
     {
       const auto ledger = Open();
       LedgerEpoch begin = Reactive(0, 10);
-      begin.carried.clear();
+      begin.retained.clear();
       ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
       Consume(*ledger, {pair});
     }
@@ -289,7 +289,7 @@ TEST_F(LedgerPairsTest, AppendsGoOnWhileItCompacts) {
   constexpr uint64_t kSamples = 20000;
   const auto ledger = Open();
   LedgerEpoch begin = Reactive(0, kSamples);
-  begin.carried.clear();
+  begin.retained.clear();
   {
     std::jthread compacting([&](std::stop_token stop) {
       while (!stop.stop_requested()) {
@@ -304,8 +304,8 @@ TEST_F(LedgerPairsTest, AppendsGoOnWhileItCompacts) {
   const LedgerState state = StateOf();
   EXPECT_EQ(state.consumed.size(), kSamples / 2);
   ASSERT_EQ(state.bound.size(), kSamples);
-  EXPECT_EQ(state.bound.front(), (CarriedPair{1, 1}));
-  EXPECT_EQ(state.bound.back(), (CarriedPair{kSamples - 2, kSamples - 2}));
+  EXPECT_EQ(state.bound.front(), (NameBinding{1, 1}));
+  EXPECT_EQ(state.bound.back(), (NameBinding{kSamples - 2, kSamples - 2}));
 }
 
 // The numbers of views change with the configuration: an old epoch of one is
@@ -313,7 +313,7 @@ TEST_F(LedgerPairsTest, AppendsGoOnWhileItCompacts) {
 TEST_F(LedgerPairsTest, AViewThatGotAnothersNumberKeepsItsOwnPairs) {
   LedgerEpoch a = Reactive(0);
   a.view_path = "z";
-  a.carried.clear();
+  a.retained.clear();
   LedgerEpoch b = a;
   b.view = 2;
   b.view_path = "a";
@@ -336,7 +336,7 @@ TEST_F(LedgerPairsTest, AViewThatGotAnothersNumberKeepsItsOwnPairs) {
 // Nor does it go on as that of a view that had its number meanwhile.
 TEST_F(LedgerPairsTest, AViewThatComesBackGoesOnUnderItsNumber) {
   LedgerEpoch a = Reactive(0);
-  a.carried.clear();
+  a.retained.clear();
   LedgerEpoch b = a;
   b.view_path = "other";
   {

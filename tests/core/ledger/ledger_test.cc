@@ -103,7 +103,7 @@ TEST_F(LedgerTest, LastStateContinuesTheEpoch) {
   EXPECT_EQ(state->begin.epoch, Epoch(5));
   EXPECT_EQ(state->begin.binding, Epoch(4));
   EXPECT_EQ(state->begin.policy, "lirs");
-  EXPECT_EQ(state->begin.carried.size(), 2);
+  EXPECT_EQ(state->begin.retained.size(), 2);
   EXPECT_EQ(state->consumed.size(), 2);
   EXPECT_TRUE(state->consumed.Contains(4));
   EXPECT_FALSE(state->consumed.Contains(17));
@@ -138,7 +138,7 @@ TEST_F(LedgerTest, OpensKeepTheirOrderOverCompactionsAndNumbers) {
   // What was seen of an epoch is there with it.
   ASSERT_TRUE(
       ledger
-          ->BeginEpoch(SomeEpoch(4), std::vector<CarriedPair>{{7, 0}, {8, 999}})
+          ->BeginEpoch(SomeEpoch(4), std::vector<NameBinding>{{7, 0}, {8, 999}})
           .ok());
   ASSERT_TRUE(ledger->Opened(1, opened(LedgerOpen::Kind::kAgain, 5)).ok());
   ASSERT_TRUE(ledger->Consumed(1, 17).ok());
@@ -158,7 +158,7 @@ TEST_F(LedgerTest, OpensKeepTheirOrderOverCompactionsAndNumbers) {
   // A hold begins a pass of which only what was seen of it is known.
   ASSERT_TRUE(ledger
                   ->Hold({0, Epoch(5), 'c', "partial"}, false,
-                         std::vector<CarriedPair>{{1, 2}})
+                         std::vector<NameBinding>{{1, 2}})
                   .ok());
   ledger.reset();
   ledger = Open();
@@ -334,7 +334,7 @@ TEST_F(LedgerTest, HeldEpochsAreCompactedToo) {
     }
     ASSERT_TRUE(ledger
                     ->Hold({1, Epoch(epoch++), 'b', "foreign-job"}, false,
-                           std::vector<CarriedPair>{{1, 2}})
+                           std::vector<NameBinding>{{1, 2}})
                     .ok());
   };
   while (epoch < 50) read_and_hold();

@@ -41,7 +41,7 @@ std::string TextOf(const LedgerState& state) {
   state.consumed.ForEach(
       [&](uint64_t sample) { absl::StrAppend(&text, " ", sample); });
   absl::StrAppend(&text, "\nbound, ", state.bound_consumed, " consumed");
-  for (const CarriedPair& pair : state.bound) {
+  for (const NameBinding& pair : state.bound) {
     absl::StrAppend(&text, " ", pair.name, ">", pair.sample);
   }
   absl::StrAppend(&text, "\nrecent, ", state.recent.untold, " before");
@@ -115,15 +115,15 @@ class TwoLedgers {
   uint64_t DrawName() { return Draw(names_); }
   uint32_t DrawReasons() { return uint32_t{1} << Draw(32); }
   // A name shows one sample for as long as it is bound.
-  CarriedPair PairOf(uint64_t name) const {
+  NameBinding PairOf(uint64_t name) const {
     return {name, (name + binding_) % names_};
   }
   PassId id() const { return {seed_, epoch_}; }
   // A pass begins with the first of names that are opened in it.
-  std::vector<CarriedPair> BeginPass(uint64_t bound_anew) {
+  std::vector<NameBinding> BeginPass(uint64_t bound_anew) {
     opened_.clear();
     again_.clear();
-    std::vector<CarriedPair> pairs;
+    std::vector<NameBinding> pairs;
     for (uint64_t count = Draw(4); count > 0; --count) {
       const uint64_t name = DrawName();
       if (opened_.insert(name).second) pairs.push_back(PairOf(name));
@@ -259,35 +259,35 @@ class TwoLedgers {
          [&] { writer_->Continue(next); });
   }
 
-  void BeginWith(const std::vector<uint64_t>& carried, uint64_t bound_anew) {
+  void BeginWith(const std::vector<uint64_t>& retained, uint64_t bound_anew) {
     binding_ = epoch_;
     LedgerEpoch epoch = SomeEpoch(epoch_, names_);
     epoch.view = view_;
     epoch.seed = Seed(++seed_);
     epoch.reactive = reactive_ = Draw(2) == 0;
     epoch.by_hand = Draw(2) == 0 ? 0 : DrawReasons();
-    epoch.carried.clear();
-    for (const uint64_t name : carried) epoch.carried.push_back(PairOf(name));
-    const std::vector<CarriedPair> seen = BeginPass(bound_anew);
+    epoch.retained.clear();
+    for (const uint64_t name : retained) epoch.retained.push_back(PairOf(name));
+    const std::vector<NameBinding> seen = BeginPass(bound_anew);
     readers_ = writer_->AnnounceReaders();
     Both([&] { return sound_->BeginEpoch(epoch, seen); },
          [&] { writer_->BeginEpoch(epoch, seen); });
     NoteBeginning();
   }
 
-  // By itself. Perhaps it carries less than it should, which is a fault.
+  // By itself. Perhaps it retains less than it should, which is a fault.
   void Begin() {
-    std::set<uint64_t> carried = {1, 5};
+    std::set<uint64_t> retained = {1, 5};
     std::set<uint64_t> lost;
     for (const uint64_t name : again_) {
-      if (!carried.contains(name)) lost.insert(name);
+      if (!retained.contains(name)) lost.insert(name);
     }
-    if (Draw(2) == 0) carried.merge(lost);
+    if (Draw(2) == 0) retained.merge(lost);
     ++epoch_;
-    BeginWith({carried.begin(), carried.end()}, lost.size());
+    BeginWith({retained.begin(), retained.end()}, lost.size());
   }
 
-  // By control, which carries nothing.
+  // By control, which retains nothing.
   void SetEpoch() {
     epoch_ = Draw(2) == 0 ? epoch_ : Draw(epoch_ + 3);
     BeginWith({}, 0);
@@ -297,7 +297,7 @@ class TwoLedgers {
     ++epoch_;
     const LedgerHold hold{view_, Epoch(epoch_), Draw(2) == 0 ? 'b' : 'c',
                           "partial"};
-    const std::vector<CarriedPair> seen = BeginPass(0);
+    const std::vector<NameBinding> seen = BeginPass(0);
     Both([&] { return sound_->Hold(hold, reactive_, seen); },
          [&] { writer_->Hold(hold, reactive_, seen); });
     if (!is_lost_) ++least_;
@@ -315,7 +315,7 @@ class TwoLedgers {
     reactive_ = state.begin.reactive;
     BeginPass(0);
     opened_.clear();
-    for (const CarriedPair& pair : state.bound) opened_.insert(pair.name);
+    for (const NameBinding& pair : state.bound) opened_.insert(pair.name);
     consumptions_ = LedgerPass(state).tally.consumptions;
     again_.insert(state.evidence.again.begin(), state.evidence.again.end());
     readers_ = writer_->AnnounceReaders();
@@ -396,7 +396,7 @@ class TwoLedgers {
   }
 
   void Consume() {
-    const CarriedPair pair = PairOf(DrawName());
+    const NameBinding pair = PairOf(DrawName());
     if (!reactive_) {
       ++consumptions_;
       // Perhaps not for the first time, which is proof of a fault.
@@ -425,7 +425,7 @@ class TwoLedgers {
   std::set<uint64_t> opened_;
   uint64_t consumptions_ = 0;
   std::set<uint64_t> again_;
-  // Of each pass, how many names it bound anew that it should have carried.
+  // Of each pass, how many names it bound anew that it should have retained.
   std::map<PassId, uint64_t> bound_anew_;
   absl::optional<LedgerState> last_;  // at the last restart
   uint64_t readers_ = 0;

@@ -134,8 +134,8 @@ TEST_F(LedgerWriterTest, HoldsThatAreWrittenLateBindNoNameTwice) {
   const absl::optional<LedgerState> last = Last();
   ASSERT_TRUE(last);
   EXPECT_EQ(last->begin.epoch, Epoch(3));
-  EXPECT_THAT(last->bound, ElementsAre(CarriedPair{1, 2}, CarriedPair{5, 3},
-                                       CarriedPair{7, 8}, CarriedPair{9, 10}));
+  EXPECT_THAT(last->bound, ElementsAre(NameBinding{1, 2}, NameBinding{5, 3},
+                                       NameBinding{7, 8}, NameBinding{9, 10}));
 }
 
 // Two of them, each as it would have been on a sound disk.
@@ -201,7 +201,7 @@ TEST_F(LedgerWriterTest, OfLargePassesThatEndFewerAreKept) {
     for (uint64_t pass = 1; pass < 6; ++pass) {
       LedgerEpoch epoch = SomeEpoch(pass, kNames);
       epoch.reactive = true;
-      const std::vector<CarriedPair> seen(40000, {7, 8});
+      const std::vector<NameBinding> seen(40000, {7, 8});
       writer.BeginEpoch(epoch, seen);
     }
   }
@@ -254,8 +254,8 @@ TEST_F(LosingWriterTest, AHoldOfAPassThatIsLostBeginsByItself) {
   const absl::optional<LedgerState> last = Last();
   ASSERT_TRUE(last);
   EXPECT_EQ(last->begin.binding, Epoch(2));
-  EXPECT_THAT(last->bound, ElementsAre(CarriedPair{1, 2}, CarriedPair{5, 3},
-                                       CarriedPair{7, 8}, CarriedPair{9, 10}));
+  EXPECT_THAT(last->bound, ElementsAre(NameBinding{1, 2}, NameBinding{5, 3},
+                                       NameBinding{7, 8}, NameBinding{9, 10}));
 }
 
 // Names that were opened for an epoch that is lost were not bound anew. Nothing
@@ -283,7 +283,7 @@ TEST_F(LosingWriterTest, AnEpochThatIsSetBackAndLostBreaksNothing) {
   {
     const FullDisk full = Full();
     LedgerEpoch back = SomeEpoch(2, 6);
-    back.carried.clear();
+    back.retained.clear();
     writer_.BeginEpoch(back, {});
     ConsumeAll(6);
     writer_.BeginEpoch(SomeEpoch(3, 6), {});
@@ -454,7 +454,7 @@ TEST_F(LedgerWriterTest, APassThatIsLargeDrivesOutNoneThatCouldBeRecorded) {
     const FullDisk full = Full();
     writer.BeginEpoch(SomeEpoch(1), {});
     writer.BeginEpoch(SomeEpoch(2), {});
-    writer.BeginEpoch(large, std::vector<CarriedPair>(100000, {7, 8}));
+    writer.BeginEpoch(large, std::vector<NameBinding>(100000, {7, 8}));
   }
   writer.BeginEpoch(SomeEpoch(4), {});
   writer.Close();

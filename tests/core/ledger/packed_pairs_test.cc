@@ -12,7 +12,7 @@
 namespace shufflefs {
 namespace {
 
-using Pairs = std::vector<CarriedPair>;
+using Pairs = std::vector<NameBinding>;
 
 TEST(PackedPairs, GiveBackWhatWasAdded) {
   for (uint32_t width = 1; width <= PackedPairs::kMaxWidth; ++width) {
@@ -25,7 +25,7 @@ TEST(PackedPairs, GiveBackWhatWasAdded) {
     while (pairs.size() < 200) {
       pairs.push_back({rng.Bounded(limit), rng.Bounded(limit)});
     }
-    for (const CarriedPair& pair : pairs) packed.Add(pair);
+    for (const NameBinding& pair : pairs) packed.Add(pair);
     packed.Trim();
     ASSERT_EQ(packed.size(), pairs.size());
     EXPECT_EQ(packed.words().size(), (200 * 2 * width + 63) / 64);
@@ -66,7 +66,7 @@ TEST(LedgerPairsFormat, FieldsThatDoNotFitAreRefused) {
   const absl::StatusOr<PairSet> back = DecodePairSet(*good);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_TRUE(back->consumed);
-  EXPECT_EQ(back->pairs[9], (CarriedPair{9, 990}));
+  EXPECT_EQ(back->pairs[9], (NameBinding{9, 990}));
   // Flag, count, width; each too large, and one that leaves words over.
   const std::vector<std::pair<size_t, uint64_t>> wrong = {
       {1, 2}, {2, 13}, {2, kMaxSetPairs + 1}, {2, 1}, {3, 0}, {3, 41}, {3, 40}};

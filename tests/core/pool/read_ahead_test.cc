@@ -69,7 +69,7 @@ class ReadAheadTest : public testing::Test {
   void Begin(Epoch epoch) {
     binding_ = std::make_shared<const Binding>(
         std::make_shared<const Plan>(dataset_, policy_, Seed(1), epoch),
-        CarriedNames(), false);
+        RetainedBindings(), false);
     ranks_ = RankSequence(binding_);
     ReadAhead::Sequences sequences;
     sequences.push_back(RankSequence(binding_));
@@ -231,7 +231,7 @@ TEST_F(ReadAheadTest, AnEpochByPathIsFollowedBesideTheLiveOne) {
   Make();
   const auto fixed = std::make_shared<const Binding>(
       std::make_shared<const Plan>(dataset_, policy_, Seed(1), Epoch(9)),
-      CarriedNames(), false);
+      RetainedBindings(), false);
   ahead_->FollowFixed(fixed, /*ranks=*/false);
   ahead_->FollowFixed(fixed, /*ranks=*/true);
   const auto ranks = RankSequence(fixed);

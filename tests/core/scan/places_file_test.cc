@@ -27,9 +27,9 @@ using testing_support::TempTree;
 // Any of the values that a place may have.
 uint64_t AnyPlace(std::mt19937_64& rng) {
   const uint64_t kinds = rng() % 8;
-  if (kinds == 0) return KnownPlaces::kNoAddress;
-  if (kinds == 1) return KnownPlaces::kNotAsked;
-  return rng() % KnownPlaces::kAddresses;
+  if (kinds == 0) return KnownAddresses::kNoAddress;
+  if (kinds == 1) return KnownAddresses::kNotAsked;
+  return rng() % KnownAddresses::kAddresses;
 }
 
 class PlacesFileTest : public ::testing::Test {
@@ -40,9 +40,9 @@ class PlacesFileTest : public ::testing::Test {
     }
   }
   std::string FilePath() const { return state_.At("places"); }
-  KnownPlaces Made(const Catalogue& catalogue, uint64_t seed = 1) const {
+  KnownAddresses Made(const Catalogue& catalogue, uint64_t seed = 1) const {
     std::mt19937_64 rng(seed);
-    KnownPlaces places;
+    KnownAddresses places;
     for (uint32_t e = 0; e < catalogue.entry_count(); ++e) {
       places.by_entry.push_back(AnyPlace(rng));
     }
@@ -58,9 +58,9 @@ TEST_F(PlacesFileTest, WhatIsSavedIsLoaded) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   for (uint64_t round = 0; round < 20; ++round) {
-    const KnownPlaces places = Made(catalogue, seed + round);
+    const KnownAddresses places = Made(catalogue, seed + round);
     ASSERT_TRUE(SavePlaces(places, catalogue, FilePath()).ok());
-    const absl::StatusOr<KnownPlaces> loaded =
+    const absl::StatusOr<KnownAddresses> loaded =
         LoadPlaces(catalogue, FilePath());
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     EXPECT_EQ(loaded->by_entry, places.by_entry);
@@ -120,15 +120,15 @@ TEST_F(PlacesFileTest, RefusesEveryTruncationAndEveryFlippedBit) {
 // A checksum that fits proves nothing about who wrote it.
 TEST_F(PlacesFileTest, RefusesWhatIsNoAddress) {
   const Catalogue catalogue = tree_.Scanned();
-  for (uint64_t wrong : {KnownPlaces::kAddresses, ~uint64_t{0} - 2}) {
-    KnownPlaces places = Made(catalogue);
+  for (uint64_t wrong : {KnownAddresses::kAddresses, ~uint64_t{0} - 2}) {
+    KnownAddresses places = Made(catalogue);
     places.by_entry[3] = wrong;
     ASSERT_TRUE(SavePlaces(places, catalogue, FilePath()).ok());
     const absl::Status status = LoadPlaces(catalogue, FilePath()).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
     EXPECT_THAT(std::string(status.message()), HasSubstr("no address"));
   }
-  KnownPlaces few = Made(catalogue);
+  KnownAddresses few = Made(catalogue);
   few.by_entry.pop_back();
   ASSERT_TRUE(SavePlaces(few, catalogue, FilePath()).ok());
   EXPECT_EQ(LoadPlaces(catalogue, FilePath()).status().code(),

@@ -83,8 +83,8 @@ TEST_F(JointProofTest, SharesOfTheNodesAreOneEpoch) {
 }
 
 // A sampler pads; and a name that is opened for the next epoch before all nodes
-// have ended this one is carried into it.
-TEST_F(JointProofTest, ASampleOnSeveralNodesIsCountedUnlessItIsCarried) {
+// have ended this one is retained in it.
+TEST_F(JointProofTest, ASampleOnSeveralNodesIsCountedUnlessItIsRetained) {
   for (size_t node = 0; node < 2; ++node) {
     const std::unique_ptr<Ledger> ledger = Open(node);
     ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
@@ -95,7 +95,7 @@ TEST_F(JointProofTest, ASampleOnSeveralNodesIsCountedUnlessItIsCarried) {
       }
     }
     LedgerEpoch next = Record(1);
-    next.carried = {{8, 8}};
+    next.retained = {{8, 8}};
     ASSERT_TRUE(ledger->BeginEpoch(next).ok());
   }
   const std::vector<JointEpoch> joint = Joint();
@@ -115,7 +115,7 @@ TEST_F(JointProofTest, MemoryIsTakenByWhatWasReadAlone) {
     ASSERT_TRUE(ledger->Consumed(0, kMany - 1).ok());
     ASSERT_TRUE(ledger->Consumed(0, node).ok());
     record.epoch = record.binding = Epoch(1);
-    record.carried = {{kMany - 1, kMany - 1}};
+    record.retained = {{kMany - 1, kMany - 1}};
     ASSERT_TRUE(ledger->BeginEpoch(record).ok());
   }
   const std::vector<JointEpoch> joint = Joint();
@@ -152,7 +152,7 @@ TEST_F(JointProofTest, ANodeThatBoundItsNamesAlone) {
         std::filesystem::remove(tree_.At(absl::StrCat("ledger", node)));
         const std::unique_ptr<Ledger> ledger = Open(node);
         LedgerEpoch record = Record(7);
-        if (node == 2 && apart) record.carried = {{3, 3}};
+        if (node == 2 && apart) record.retained = {{3, 3}};
         if (node == 2 && !apart) record.binding = Epoch(6);
         ASSERT_TRUE(ledger->BeginEpoch(record).ok());
         if (node < 2 || reads) Consume(*ledger, node, 3);
@@ -170,13 +170,13 @@ TEST_F(JointProofTest, ANodeThatBoundItsNamesAlone) {
 }
 
 // It was opened for the next epoch while a node was still in this one.
-TEST_F(JointProofTest, ASampleThatIsCarriedMayBeRecordedBefore) {
+TEST_F(JointProofTest, ASampleThatIsRetainedMayBeRecordedBefore) {
   for (size_t node = 0; node < 2; ++node) {
     const std::unique_ptr<Ledger> ledger = Open(node);
     ASSERT_TRUE(ledger->BeginEpoch(Record(0)).ok());
     Consume(*ledger, node, 2);
     LedgerEpoch next = Record(1);
-    next.carried = {{0, 0}, {3, 3}};
+    next.retained = {{0, 0}, {3, 3}};
     ASSERT_TRUE(ledger->BeginEpoch(next).ok());
     Consume(*ledger, node == 0 ? 2 : 1, 2);
   }

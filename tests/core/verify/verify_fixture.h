@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/ledger/ledger.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "core/random/permutation.h"
 #include "core/random/random.h"
 #include "core/verify/verify.h"
@@ -20,7 +20,7 @@
 
 namespace shufflefs::testing_support {
 
-using Pairs = std::vector<CarriedPair>;
+using Pairs = std::vector<NameBinding>;
 
 struct GroupsOf {
   uint64_t groups = 0;
@@ -71,11 +71,12 @@ class VerifyFixture : public ::testing::Test {
     return [this](const LedgerEpoch& epoch)
                -> absl::StatusOr<std::shared_ptr<const Binding>> {
       ++made_;
-      ASSIGN_OR_RETURN(CarriedNames carried, CarriedNames::Make(epoch.carried));
+      ASSIGN_OR_RETURN(RetainedBindings retained,
+                       RetainedBindings::Make(epoch.retained));
       return std::make_shared<const Binding>(
           std::make_shared<const Plan>(setup_->dataset, setup_->policy,
                                        epoch.seed, epoch.binding),
-          std::move(carried), epoch.identity);
+          std::move(retained), epoch.identity);
     };
   }
 
@@ -86,7 +87,7 @@ class VerifyFixture : public ::testing::Test {
   }
 
   static void Consume(Ledger& ledger, const Pairs& pairs, uint8_t view = 0) {
-    for (const CarriedPair& pair : pairs) {
+    for (const NameBinding& pair : pairs) {
       ASSERT_TRUE(ledger.ConsumedUnder(view, pair.name, pair.sample).ok());
     }
   }

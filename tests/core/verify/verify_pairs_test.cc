@@ -61,7 +61,7 @@ class VerifyPairsTest : public testing_support::VerifyFixture {
       const LedgerProof proof = ProofOf(pairs, compact);
       EXPECT_TRUE(proof.broken());
       EXPECT_TRUE(absl::IsDataLoss(proof.epochs.at(0).bijection));
-      EXPECT_FALSE(proof.epochs.at(0).mixing);
+      EXPECT_FALSE(proof.epochs.at(0).quality);
       messages.emplace_back(proof.epochs.at(0).bijection.message());
     }
     EXPECT_EQ(messages[0], messages[1]);
@@ -148,7 +148,7 @@ TEST_F(VerifyPairsTest, AMissingPairIsNamed) {
     Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
     const auto missing =
         pairs.begin() + static_cast<std::ptrdiff_t>(rng.Bounded(kNames));
-    const CarriedPair lost = *missing;
+    const NameBinding lost = *missing;
     pairs.erase(missing);
     for (const bool compact : {false, true}) {
       const LedgerProof proof = ProofOf(pairs, compact);
@@ -164,7 +164,7 @@ TEST_F(VerifyPairsTest, AMissingPairIsNamed) {
 TEST_F(VerifyPairsTest, ManyFaultsAreCounted) {
   Rng rng(RandomKey(5));
   Pairs pairs = RandomPairs({kGroups, kGroupFiles}, rng);
-  for (CarriedPair& pair : pairs)
+  for (NameBinding& pair : pairs)
     pair.sample = (pair.sample + kGroupFiles) % kNames;
   const std::string fault = FaultOf(pairs);
   EXPECT_EQ(std::count(fault.begin(), fault.end(), ';'), 3);
@@ -194,7 +194,7 @@ TEST_F(VerifyPairsTest, AConsumptionRepeatedOrWithoutANameIsFound) {
   }
 }
 
-// What was carried over the boundary, or bound before a hold, still holds.
+// What was retained over the boundary, or bound before a hold, still holds.
 TEST_F(VerifyPairsTest, APairThatContradictsAnEarlierOneIsFound) {
   for (const bool held : {false, true}) {
     for (const bool compact : {false, true}) {
@@ -202,7 +202,7 @@ TEST_F(VerifyPairsTest, APairThatContradictsAnEarlierOneIsFound) {
       {
         const auto ledger = Open();
         LedgerEpoch begin = Reactive(0);
-        if (!held) begin.carried = {{3, 4}};
+        if (!held) begin.retained = {{3, 4}};
         ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
         if (held) Consume(*ledger, {{3, 4}});
         if (held) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/quality/epoch_memory.h"
-#include "core/quality/mixing.h"
+#include "core/quality/shuffle_quality.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/verify/verify_fixture.h"
@@ -76,7 +76,7 @@ class RandomRun {
     begin_.epoch = Epoch(begin_.epoch.value() + 1);
     begin_.binding = begin_.epoch;
     pairs_ = RandomPairs({kGroups, kFiles}, rng_);
-    begin_.carried.assign(
+    begin_.retained.assign(
         pairs_.begin(),
         pairs_.begin() + static_cast<std::ptrdiff_t>(rng_.Bounded(5)));
     EXPECT_TRUE(ledger.BeginEpoch(begin_).ok());
@@ -94,7 +94,7 @@ class RandomRun {
     absl::optional<LedgerState> state = ledger.TakeLastState("");
     ASSERT_TRUE(state.has_value());
     EXPECT_EQ(state->consumed.size(), passes_.back().shown.size());
-    EXPECT_TRUE(CarriedNames::Make(state->bound).ok());
+    EXPECT_TRUE(RetainedBindings::Make(state->bound).ok());
     begin_.view = state->begin.view = static_cast<uint8_t>(rng_.Bounded(3));
     EXPECT_TRUE(ledger.Continue(*state).ok());
   }
@@ -118,7 +118,7 @@ class RandomRun {
 template <typename Number>
 uint64_t FirstAbsent(const Pairs& pairs, Number&& number) {
   for (uint64_t i = 0;; ++i) {
-    if (std::none_of(pairs.begin(), pairs.end(), [&](const CarriedPair& pair) {
+    if (std::none_of(pairs.begin(), pairs.end(), [&](const NameBinding& pair) {
           return number(pair) == i;
         })) {
       return i;
@@ -143,7 +143,7 @@ TEST_F(VerifyRunsTest, RandomEpochsAreProven) {
       EXPECT_EQ(epoch.consumed, shown.size());
       EXPECT_EQ(epoch.complete(), shown.size() == kNames);
       EXPECT_EQ(epoch.running, i + 1 == passes.size());
-      EXPECT_EQ(epoch.mixing.has_value(), epoch.complete());
+      EXPECT_EQ(epoch.quality.has_value(), epoch.complete());
       if (epoch.complete()) {
         EXPECT_EQ(epoch.not_shown + epoch.not_read, "");
         continue;
@@ -157,13 +157,13 @@ TEST_F(VerifyRunsTest, RandomEpochsAreProven) {
 }
 
 // A dataset of which a batch is a small part.
-class VerifyMixingTest : public testing_support::VerifyFixture {
+class VerifyQualityTest : public testing_support::VerifyFixture {
  protected:
   static constexpr uint64_t kClasses = 8;
   static constexpr uint64_t kClass = 160;
   static constexpr uint64_t kAll = kClasses * kClass;
 
-  VerifyMixingTest() : VerifyFixture(kClasses, kClass), rng_(RandomKey(9)) {}
+  VerifyQualityTest() : VerifyFixture(kClasses, kClass), rng_(RandomKey(9)) {}
 
   void Epoch(Ledger& ledger, const Pairs& pairs) {
     ASSERT_TRUE(ledger.BeginEpoch(Reactive(epochs_++)).ok());
@@ -181,7 +181,7 @@ Pairs Sorted(Pairs pairs) {
   return pairs;
 }
 
-TEST_F(VerifyMixingTest, TheOrderOfReadingIsMeasured) {
+TEST_F(VerifyQualityTest, TheOrderOfReadingIsMeasured) {
   {
     const auto ledger = Open();
     Pairs pairs = Shuffled();
@@ -206,27 +206,27 @@ TEST_F(VerifyMixingTest, TheOrderOfReadingIsMeasured) {
     std::string grades;
     for (const EpochProof& epoch : epochs) {
       EXPECT_TRUE(epoch.bijection.ok()) << epoch.bijection;
-      grades += epoch.mixing ? epoch.mixing->grade : '-';
+      grades += epoch.quality ? epoch.quality->grade : '-';
     }
     EXPECT_EQ(grades, "AAFF-AA");
-    EXPECT_FALSE(epochs[0].mixing_compared);
-    EXPECT_FALSE(epochs[0].mixing->repeated);
-    EXPECT_TRUE(epochs[1].mixing_compared);
-    EXPECT_LT(epochs[1].mixing->repeated->value, 0.01);
-    EXPECT_NEAR(epochs[1].mixing->neighbour_distance.value, (kAll + 1) / 3.0,
+    EXPECT_FALSE(epochs[0].quality_compared);
+    EXPECT_FALSE(epochs[0].quality->repeated);
+    EXPECT_TRUE(epochs[1].quality_compared);
+    EXPECT_LT(epochs[1].quality->repeated->value, 0.01);
+    EXPECT_NEAR(epochs[1].quality->neighbour_distance.value, (kAll + 1) / 3.0,
                 30);
-    EXPECT_EQ(epochs[2].mixing->neighbour_distance.value, 1);
-    EXPECT_LT(epochs[2].mixing->label_entropy->value, 1.6);
-    EXPECT_GT(epochs[2].mixing->label_entropy->uniform, 2.9);
-    EXPECT_EQ(epochs[3].mixing->repeated->value, 1);
-    EXPECT_GT(epochs[3].mixing->together_twice->value, 0.99);
-    EXPECT_FALSE(epochs[5].mixing_compared) << "with nothing measured";
-    EXPECT_EQ(epochs[6].mixing->samples, 2u * 256);
-    EXPECT_TRUE(epochs[6].mixing_compared);
+    EXPECT_EQ(epochs[2].quality->neighbour_distance.value, 1);
+    EXPECT_LT(epochs[2].quality->label_entropy->value, 1.6);
+    EXPECT_GT(epochs[2].quality->label_entropy->uniform, 2.9);
+    EXPECT_EQ(epochs[3].quality->repeated->value, 1);
+    EXPECT_GT(epochs[3].quality->together_twice->value, 0.99);
+    EXPECT_FALSE(epochs[5].quality_compared) << "with nothing measured";
+    EXPECT_EQ(epochs[6].quality->samples, 2u * 256);
+    EXPECT_TRUE(epochs[6].quality_compared);
   }
 }
 
-TEST_F(VerifyMixingTest, WhatEpochsHaveInCommonIsMeasured) {
+TEST_F(VerifyQualityTest, WhatEpochsHaveInCommonIsMeasured) {
   {
     const auto ledger = Open();
     for (int i = 0; i < 8; ++i) Epoch(*ledger, Shuffled());
@@ -241,7 +241,7 @@ TEST_F(VerifyMixingTest, WhatEpochsHaveInCommonIsMeasured) {
   }
 }
 
-TEST_F(VerifyMixingTest, EpochsInOneOrderHaveItAll) {
+TEST_F(VerifyQualityTest, EpochsInOneOrderHaveItAll) {
   {
     const auto ledger = Open();
     const Pairs pairs = Shuffled();
@@ -259,7 +259,7 @@ TEST_F(VerifyMixingTest, EpochsInOneOrderHaveItAll) {
 }
 
 // A plan that is held is one order, not two alike.
-TEST_F(VerifyMixingTest, AHeldPlanHasNothingInCommonWithItself) {
+TEST_F(VerifyQualityTest, AHeldPlanHasNothingInCommonWithItself) {
   {
     const auto ledger = Open();
     ASSERT_TRUE(ledger->BeginEpoch(Record(2)).ok());
@@ -273,7 +273,7 @@ TEST_F(VerifyMixingTest, AHeldPlanHasNothingInCommonWithItself) {
 }
 
 // Each pass that is held is another order of reading; a plan stays the same.
-TEST_F(VerifyMixingTest, HeldEpochsAreMeasured) {
+TEST_F(VerifyQualityTest, HeldEpochsAreMeasured) {
   {
     const auto ledger = Open();
     Pairs pairs = Shuffled();
@@ -286,15 +286,15 @@ TEST_F(VerifyMixingTest, HeldEpochsAreMeasured) {
   }
   const std::vector<EpochProof> epochs = Proof().epochs;
   ASSERT_EQ(epochs.size(), 5u);
-  EXPECT_EQ(epochs[0].mixing->grade, 'A');
-  EXPECT_EQ(epochs[1].mixing->grade, 'F');
-  EXPECT_TRUE(epochs[1].mixing_compared);
+  EXPECT_EQ(epochs[0].quality->grade, 'A');
+  EXPECT_EQ(epochs[1].quality->grade, 'F');
+  EXPECT_TRUE(epochs[1].quality_compared);
   for (size_t plan : {2, 3, 4}) {
-    ASSERT_TRUE(epochs[plan].mixing) << plan;
-    EXPECT_EQ(epochs[plan].mixing->grade, 'A')
-        << plan << ": " << epochs[plan].mixing->reason;
-    EXPECT_EQ(epochs[plan].mixing->samples, kAll);
-    EXPECT_EQ(epochs[plan].mixing_compared, plan == 4)
+    ASSERT_TRUE(epochs[plan].quality) << plan;
+    EXPECT_EQ(epochs[plan].quality->grade, 'A')
+        << plan << ": " << epochs[plan].quality->reason;
+    EXPECT_EQ(epochs[plan].quality->samples, kAll);
+    EXPECT_EQ(epochs[plan].quality_compared, plan == 4)
         << "2 follows what was read, 3 is the plan of 2";
   }
 }

@@ -63,7 +63,7 @@ TEST_F(VerifyTest, ARealViewIsProven) {
 
 // Who opened a name for the epoch, and saw it bound anew, missed a sample.
 TEST_F(VerifyTest, WhatWasOpenedForAnEpochAndBoundAnewIsFound) {
-  for (const bool all_carried : {false, true}) {
+  for (const bool all_retained : {false, true}) {
     unlink(path_.c_str());
     {
       std::unique_ptr<Ledger> ledger = Open();
@@ -80,14 +80,14 @@ TEST_F(VerifyTest, WhatWasOpenedForAnEpochAndBoundAnewIsFound) {
         ASSERT_TRUE(ledger->Opened(0, opens).ok());
       }
       LedgerEpoch next = Record(1);
-      next.carried = {{3, 3}};
-      if (all_carried) next.carried.push_back({4, 4});
+      next.retained = {{3, 3}};
+      if (all_retained) next.retained.push_back({4, 4});
       ASSERT_TRUE(ledger->BeginEpoch(next).ok());
     }
     const LedgerProof proof = Proof();
     ASSERT_EQ(proof.epochs.size(), 2u);
-    EXPECT_EQ(proof.epochs[1].bound_anew, all_carried ? 0u : 1u);
-    EXPECT_EQ(proof.broken(), !all_carried);
+    EXPECT_EQ(proof.epochs[1].bound_anew, all_retained ? 0u : 1u);
+    EXPECT_EQ(proof.broken(), !all_retained);
   }
 }
 
@@ -123,13 +123,13 @@ TEST_F(VerifyTest, OpensForAnEpochThatIsMissingSayNothingAboutTheNext) {
     opens.opens.push_back({LedgerOpen::Kind::kAgain, 4});
     ASSERT_TRUE(ledger->Opened(0, opens).ok());
     LedgerEpoch next = Record(2);
-    next.carried = {{3, 3}};
+    next.retained = {{3, 3}};
     ASSERT_TRUE(ledger->BeginEpoch(next).ok());
   }
   EXPECT_FALSE(Proof().broken());
 }
 
-// A token may bring back an epoch that carries other names. So may one of a
+// A token may bring back an epoch that retains other names. So may one of a
 // later epoch: what was opened again here was for another.
 TEST_F(VerifyTest, ATokenThatBringsAnEpochBreaksNothing) {
   for (const uint64_t brought : {0, 3, 4, 5}) {
@@ -144,7 +144,7 @@ TEST_F(VerifyTest, ATokenThatBringsAnEpochBreaksNothing) {
     ASSERT_TRUE(ledger->Opened(0, opens).ok());
     LedgerState state;
     state.begin = Record(brought);
-    state.begin.carried = {{3, 3}};
+    state.begin.retained = {{3, 3}};
     ASSERT_TRUE(ledger->Adopt(LedgerPass::Apart(state)).ok());
     EXPECT_FALSE(Proof().broken()) << brought;
     // Nor does it after a compaction, or a restart under another number.
@@ -166,7 +166,7 @@ TEST_F(VerifyTest, NamesThatShowTheSameAreNotBoundAnew) {
   {
     std::unique_ptr<Ledger> ledger = Open();
     LedgerEpoch epoch = Record(0);
-    epoch.carried = {{3, 3}};
+    epoch.retained = {{3, 3}};
     ASSERT_TRUE(ledger->BeginEpoch(epoch).ok());
     for (uint64_t sample = 0; sample < 60; ++sample) {
       ASSERT_TRUE(ledger->Consumed(0, sample).ok());
@@ -214,7 +214,7 @@ TEST_F(VerifyTest, ACompactionProvesNothingThatWasBroken) {
     ASSERT_TRUE(ledger->Opened(0, opens).ok());
     ASSERT_TRUE(ledger->Compact().ok());  // before it has ended
     LedgerEpoch next = Record(1);
-    next.carried = {{3, 3}};
+    next.retained = {{3, 3}};
     ASSERT_TRUE(ledger->BeginEpoch(next).ok());
     for (const uint64_t sample : {1, 2, 2, 2, 59, 1}) {
       ASSERT_TRUE(ledger->Consumed(0, sample).ok());
@@ -290,16 +290,16 @@ TEST_F(VerifyTest, EveryNameIsComparedWithThePlan) {
   }
 }
 
-// Two bindings of one epoch differ if other names were carried into them.
-TEST_F(VerifyTest, PassesThatCarryOtherNamesAreBoundApart) {
+// Two bindings of one epoch differ if other names were retained in them.
+TEST_F(VerifyTest, PassesThatRetainOtherNamesAreBoundApart) {
   {
     std::unique_ptr<Ledger> ledger = Open();
     LedgerEpoch record = Record(4);
-    record.carried = {{1, 2}};
+    record.retained = {{1, 2}};
     ASSERT_TRUE(ledger->BeginEpoch(record).ok());
     ASSERT_TRUE(ledger->ConsumedUnder(0, 1, 2).ok());
     record.epoch = Epoch(5);
-    record.carried = {{3, 4}};
+    record.retained = {{3, 4}};
     ASSERT_TRUE(ledger->BeginEpoch(record).ok());
     ASSERT_TRUE(ledger->ConsumedUnder(0, 3, 4).ok());
   }
@@ -450,16 +450,16 @@ TEST_F(VerifyTest, ABindingThatIsNoBijectionIsFound) {
       std::make_shared<const Plan>(setup_->dataset,
                                    std::make_shared<const BrokenPolicy>(),
                                    Seed(0), Epoch(0)),
-      CarriedNames(), false);
+      RetainedBindings(), false);
   const absl::Status status = ProveBijection(broken);
   EXPECT_TRUE(absl::IsDataLoss(status));
   EXPECT_THAT(std::string(status.message()),
               ::testing::HasSubstr(": shows a sample that another name shows"));
-  // Carried across groups: name 0 of the first shows the last of the third.
-  absl::StatusOr<CarriedNames> carried = CarriedNames::Make({{0, 59}});
+  // Retained across groups: name 0 of the first shows the last of the third.
+  absl::StatusOr<RetainedBindings> retained = RetainedBindings::Make({{0, 59}});
   const Binding crossed(std::make_shared<const Plan>(
                             setup_->dataset, setup_->policy, Seed(0), Epoch(0)),
-                        *std::move(carried), false);
+                        *std::move(retained), false);
   EXPECT_THAT(std::string(ProveBijection(crossed).message()),
               ::testing::HasSubstr(": shows a sample of another group"));
 }

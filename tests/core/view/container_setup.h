@@ -25,7 +25,7 @@ inline ViewConfig ContainerConfig() {
 
 // `tree` outlives the tools.
 inline SetupTools ContainerTools(TempTree& tree,
-                                 std::shared_ptr<RecordPool> pool) {
+                                 std::shared_ptr<RecordProducer> pool) {
   SetupTools tools;
   tools.policies = Policies();
   tools.resolver = ByName();
@@ -44,7 +44,7 @@ inline SetupTools ContainerTools(TempTree& tree,
           const WantedRecords& wanted) -> absl::StatusOr<ViewRecords> {
     ViewRecords records;
     records.containers = wanted.containers;
-    if (policy.name() != "native") records.pool = pool;  // it shuffles none
+    if (policy.name() != "native") records.producer = pool;  // it shuffles none
     return records;
   };
   return tools;
@@ -59,7 +59,7 @@ inline absl::StatusOr<View::Parts> ContainerParts(
   ASSIGN_OR_RETURN(parts.setup, MakeViewSetup(config, std::move(catalogue),
                                               parts.tools, nullptr));
   parts.job_tracker = &job_tracker;
-  parts.rebound = [](bool) {};
+  parts.on_rebind = [](bool) {};
   return parts;
 }
 

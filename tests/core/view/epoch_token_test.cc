@@ -43,7 +43,7 @@ EpochToken ReactiveToken() {
   token.pairs->times = std::string("\0\1 x", 4);
   ShownPairs shown;
   shown.sum = TimesDigest(token.pairs->times);
-  for (const CarriedPair& pair : token.pairs->shown) shown.Add(pair);
+  for (const NameBinding& pair : token.pairs->shown) shown.Add(pair);
   token.position = shown.count;
   token.digest = shown.sum;
   return token;
@@ -183,10 +183,10 @@ TEST(EpochTokenTest, OfALedgerItTellsTheFirstPairsAsRead) {
   EXPECT_EQ(all.pairs->shown.size(), 3u);
   const EpochToken two = TokenOf(StateWithPairs(), 1, 2);
   EXPECT_EQ(two.position, 2u);
-  EXPECT_EQ(two.pairs->bound, (std::vector<CarriedPair>{{9, 9}, {3, 4}}));
-  EXPECT_EQ(two.pairs->shown, (std::vector<CarriedPair>{{1, 2}, {2, 1}}));
+  EXPECT_EQ(two.pairs->bound, (std::vector<NameBinding>{{9, 9}, {3, 4}}));
+  EXPECT_EQ(two.pairs->shown, (std::vector<NameBinding>{{1, 2}, {2, 1}}));
   ShownPairs shown;
-  for (const CarriedPair& pair : two.pairs->shown) shown.Add(pair);
+  for (const NameBinding& pair : two.pairs->shown) shown.Add(pair);
   EXPECT_EQ(two.digest, shown.sum);
   EXPECT_NE(two.digest, all.digest);
 }
@@ -227,7 +227,7 @@ TEST_F(TokenStateTest, SamplesAndPositionsBeyondTheViewAreRefused) {
 }
 
 TEST_F(TokenStateTest, PairsOfNoViewOrOfTwoClassesAreRefused) {
-  const auto fits = [&](const CarriedPair& pair) {
+  const auto fits = [&](const NameBinding& pair) {
     EpochToken kept, bound, shown;
     kept.kept = {pair};
     bound.pairs.emplace().bound = {pair};
@@ -277,7 +277,7 @@ TEST_F(TokenStateTest, NoTableIsAskedForNamesThatItDoesNotHave) {
   const auto names = std::make_shared<FewNames>(8);
   const Binding binding(std::make_shared<Plan>(setup_->dataset, setup_->policy,
                                                Seed(1), Epoch(4)),
-                        CarriedNames(), names);
+                        RetainedBindings(), names);
   EpochToken token = ReactiveToken();
   token.policy = std::string(setup_->policy->name());
   token.keys = TokenKeys(*setup_);
@@ -327,7 +327,7 @@ TEST_F(TokenStateTest, WhatWasReadIsNotReadAgain) {
   token.position = 2;
   const absl::StatusOr<LedgerState> state = StateOf(token, *setup_);
   ASSERT_TRUE(state.ok()) << state.status();
-  EXPECT_EQ(state->bound, (std::vector<CarriedPair>{{2, 2}, {1, 1}, {0, 0}}));
+  EXPECT_EQ(state->bound, (std::vector<NameBinding>{{2, 2}, {1, 1}, {0, 0}}));
   EXPECT_EQ(state->bound_consumed, 2u);
   EXPECT_TRUE(state->consumed.Contains(1));
   EXPECT_FALSE(state->consumed.Contains(2));

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/pool/held_source.h"
 #include "tests/core/pool/test_memory.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 #include "tests/core/view/container_setup.h"
 
 namespace shufflefs {

@@ -13,7 +13,7 @@
 
 #include "core/view/view.h"
 #include "gmock/gmock.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 #include "tests/core/view/container_setup.h"
 #include "tests/core/view/view_fixture.h"
 
@@ -135,7 +135,7 @@ TEST_P(FromToTest, EachSampleComesOnceInEachPass) {
   }
   EXPECT_EQ(job.policy(), to);
   EXPECT_EQ(job.view().EpochStatus().state, "running");
-  EXPECT_EQ(job.view().EpochStatus().carried, 0u);
+  EXPECT_EQ(job.view().EpochStatus().retained, 0u);
   EXPECT_THAT(job.view().EpochStatus().warnings, ::testing::IsEmpty());
   EXPECT_EQ(job.moved(), 0u);
 }
@@ -191,7 +191,7 @@ TEST(PolicySwitchTest, ASignalEndsTheReturn) {
   const ViewEpochStatus status = job.view().EpochStatus();
   EXPECT_EQ(job.policy(), "lirs");
   EXPECT_EQ(status.state, "waiting");
-  EXPECT_GT(status.carried, 0u);
+  EXPECT_GT(status.retained, 0u);
   EXPECT_THAT(status.warnings,
               ::testing::Contains(HasSubstr("policy = native waits")));
   job.Signal();

@@ -8,7 +8,7 @@
 
 #include "core/view/view_setup.h"
 #include "gtest/gtest.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 #include "tests/core/view/container_setup.h"
 
 namespace shufflefs {

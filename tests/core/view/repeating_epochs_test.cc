@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epochs that show a sample under several names or none: what is carried into
+// Epochs that show a sample under several names or none: what is retained in
 // them, what the ledger keeps of them, and what verify says.
 #include <memory>
 #include <string>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/ledger/served_counts.h"
-#include "core/policy/carried.h"
+#include "core/policy/retained_bindings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/verify/verify_fixture.h"
@@ -19,20 +19,21 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing_support::Pairs;
 
-TEST(RepeatingCarriedTest, NamesComeOnceAndSamplesMayComeOften) {
-  const auto carried = CarriedNames::MakeRepeating({{1, 7}, {2, 7}, {3, 8}});
-  ASSERT_TRUE(carried.ok());
+TEST(RepeatingRetainedTest, NamesComeOnceAndSamplesMayComeOften) {
+  const auto retained =
+      RetainedBindings::MakeRepeating({{1, 7}, {2, 7}, {3, 8}});
+  ASSERT_TRUE(retained.ok());
   const auto own = [](uint64_t n) { return n; };
-  EXPECT_EQ(carried->Shown(1, own), 7u);
-  EXPECT_EQ(carried->Shown(2, own), 7u);
-  EXPECT_EQ(carried->NameOf(7, own), 2u) << "the last of its names";
-  EXPECT_FALSE(CarriedNames::MakeRepeating({{1, 7}, {1, 8}}).ok());
-  EXPECT_FALSE(CarriedNames::Make({{1, 7}, {2, 7}}).ok());
+  EXPECT_EQ(retained->Shown(1, own), 7u);
+  EXPECT_EQ(retained->Shown(2, own), 7u);
+  EXPECT_EQ(retained->NameOf(7, own), 2u) << "the last of its names";
+  EXPECT_FALSE(RetainedBindings::MakeRepeating({{1, 7}, {1, 8}}).ok());
+  EXPECT_FALSE(RetainedBindings::Make({{1, 7}, {2, 7}}).ok());
 }
 
-TEST(RepeatingCarriedTest, TheFirstOfEachSampleIsOneToOne) {
-  EXPECT_THAT(CarriedNames::FirstOfEach({{1, 7}, {2, 7}, {3, 8}, {4, 7}}),
-              ElementsAre(CarriedPair{1, 7}, CarriedPair{3, 8}));
+TEST(RepeatingRetainedTest, TheFirstOfEachSampleIsOneToOne) {
+  EXPECT_THAT(RetainedBindings::FirstOfEach({{1, 7}, {2, 7}, {3, 8}, {4, 7}}),
+              ElementsAre(NameBinding{1, 7}, NameBinding{3, 8}));
 }
 
 TEST(ServedCountsTest, ComeBackAsTheyWere) {
@@ -97,7 +98,7 @@ TEST_F(RepeatingEpochsTest, TheLedgerGivesThemBack) {
     SCOPED_TRACE(compacted);
     unlink(path_.c_str());
     LedgerEpoch begin = Repeating(3, std::vector<uint32_t>(kNames, 2));
-    begin.carried = {{4, 1}, {5, 1}};
+    begin.retained = {{4, 1}, {5, 1}};
     {
       auto ledger = Open();
       ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
@@ -108,9 +109,9 @@ TEST_F(RepeatingEpochsTest, TheLedgerGivesThemBack) {
     ASSERT_TRUE(last.has_value());
     EXPECT_TRUE(last->begin.repeats);
     EXPECT_EQ(last->begin.served, begin.served);
-    EXPECT_EQ(last->begin.carried, begin.carried);
-    EXPECT_THAT(last->bound, ElementsAre(CarriedPair{5, 1}, CarriedPair{4, 1},
-                                         CarriedPair{0, 1}, CarriedPair{7, 8}));
+    EXPECT_EQ(last->begin.retained, begin.retained);
+    EXPECT_THAT(last->bound, ElementsAre(NameBinding{5, 1}, NameBinding{4, 1},
+                                         NameBinding{0, 1}, NameBinding{7, 8}));
     EXPECT_EQ(last->bound_consumed, 3u);
   }
 }
@@ -119,7 +120,7 @@ TEST_F(RepeatingEpochsTest, TheirCountsOutliveEpochsThatDoNotCount) {
   LedgerEpoch begin = Repeating(3, std::vector<uint32_t>(kNames, 2));
   begin.served_before = std::exchange(begin.served, "");
   begin.repeats = begin.reactive = false;
-  begin.carried = {{4, 1}, {1, 4}};
+  begin.retained = {{4, 1}, {1, 4}};
   {
     auto ledger = Open();
     ASSERT_TRUE(ledger->BeginEpoch(begin).ok());
@@ -129,7 +130,7 @@ TEST_F(RepeatingEpochsTest, TheirCountsOutliveEpochsThatDoNotCount) {
   ASSERT_TRUE(last.has_value());
   EXPECT_FALSE(last->begin.repeats);
   EXPECT_EQ(last->begin.served_before, begin.served_before);
-  EXPECT_EQ(last->begin.carried, begin.carried);
+  EXPECT_EQ(last->begin.retained, begin.retained);
 }
 
 TEST_F(RepeatingEpochsTest, GoOnUnderAnotherNumber) {

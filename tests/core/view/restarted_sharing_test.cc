@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/engine/supply_maker.h"
+#include "core/engine/producer_factory.h"
 #include "core/io/make_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -45,12 +45,12 @@ class RestartedSharingTest : public ::testing::Test {
     setenv("SHUFFLEFS_DEVICE", "hdd", 1);
     devices_ = std::make_unique<DeviceFinder>(*fixture_.source);
     unsetenv("SHUFFLEFS_DEVICE");
-    places_ = std::make_unique<PlaceFinder>(*fixture_.source, "");
+    places_ = std::make_unique<DeviceAddressFinder>(*fixture_.source, "");
   }
   ~RestartedSharingTest() override { Kill(); }
 
   void Start(Ledger* ledger = nullptr) {
-    SupplyFactory::Parts parts;
+    ProducerFactory::Parts parts;
     parts.config = &config_;
     parts.source = fixture_.source.get();
     parts.devices = devices_.get();
@@ -61,10 +61,10 @@ class RestartedSharingTest : public ::testing::Test {
     parts.make_reader = [this](const FileReaderOptions& options) {
       return MakeFileReader(*fixture_.source, options);
     };
-    factory_ = std::make_unique<SupplyFactory>(parts);
+    factory_ = std::make_unique<ProducerFactory>(parts);
     View::Parts view;
     view.tools = fixture_.Tools();
-    view.tools.supply = factory_->maker();
+    view.tools.samples = factory_->maker();
     view.tools.ask = [](const std::string&, const SharedNames::Question&,
                         std::chrono::milliseconds, SharedNames::Answer answer) {
       answer(absl::UnavailableError("it is not asked"));
@@ -73,7 +73,7 @@ class RestartedSharingTest : public ::testing::Test {
                                 view.tools, nullptr);
     view.job_tracker = &fixture_.job_tracker;
     view.group = &group_;
-    view.rebound = [](bool) {};
+    view.on_rebind = [](bool) {};
     view.ledger = ledger;
     view_ = std::make_unique<View>(std::move(view));
   }
@@ -118,12 +118,12 @@ class RestartedSharingTest : public ::testing::Test {
   void Adopt(uint64_t epoch, std::vector<GroupedView::Pair> told) {
     GroupedView::State state;
     state.epoch = state.shown = epoch;
-    GroupedView::Carried carried;
-    carried.members = kSharers;
-    carried.self = self_;
-    carried.told = std::move(told);
-    carried.told_all = true;
-    view_->grouped()->AdoptEpoch(state, carried);
+    GroupedView::Retained retained;
+    retained.members = kSharers;
+    retained.self = self_;
+    retained.told = std::move(told);
+    retained.told_all = true;
+    view_->grouped()->AdoptEpoch(state, retained);
   }
   static std::map<uint64_t, uint64_t> MapOf(
       const std::vector<GroupedView::Pair>& pairs) {
@@ -138,10 +138,10 @@ class RestartedSharingTest : public ::testing::Test {
   ViewFixture fixture_;
   MountConfig config_;
   std::unique_ptr<DeviceFinder> devices_;
-  std::unique_ptr<PlaceFinder> places_;
+  std::unique_ptr<DeviceAddressFinder> places_;
   SilentGroup group_;
   std::string self_ = kSharers[0];
-  std::unique_ptr<SupplyFactory> factory_;
+  std::unique_ptr<ProducerFactory> factory_;
   std::unique_ptr<View> view_;
 };
 

@@ -49,7 +49,7 @@ struct ResumedJob {
       EXPECT_EQ(outcome.verdict, wanted) << HoldReasonName(outcome.reason);
       EXPECT_EQ(at, -1) << "a second verdict at " << i;
       at = static_cast<int>(i);
-      carried = outcome.carried;
+      retained = outcome.retained;
     }
     return at;
   }
@@ -57,7 +57,7 @@ struct ResumedJob {
   EpochDetector detector;
   JobId job{5};
   milliseconds now{0};
-  OpenedNames carried;
+  OpenedNames retained;
 };
 
 TEST(ResumedEpochTest, TheNextPassEndsItWhereverItWasCut) {
@@ -72,8 +72,8 @@ TEST(ResumedEpochTest, TheNextPassEndsItWhereverItWasCut) {
     const int at = job.Read(next);
     ASSERT_GE(at, 0);
     EXPECT_LT(at, 9);
-    EXPECT_THAT(job.carried, testing::IsSupersetOf(SliceOf(
-                                 next, 0, static_cast<uint64_t>(at) + 1)));
+    EXPECT_THAT(job.retained, testing::IsSupersetOf(SliceOf(
+                                  next, 0, static_cast<uint64_t>(at) + 1)));
     EXPECT_GE(job.Read(NamesInOrder(3)), 0);
   }
 }
@@ -128,8 +128,8 @@ TEST(ResumedEpochTest, WithAPositionInTheMiddleTheNextPassIsFound) {
   const int at = job.Read(next);
   ASSERT_GE(at, 0);
   EXPECT_LT(at, 40);
-  EXPECT_THAT(job.carried, testing::IsSupersetOf(SliceOf(
-                               next, 0, static_cast<uint64_t>(at) + 1)));
+  EXPECT_THAT(job.retained, testing::IsSupersetOf(SliceOf(
+                                next, 0, static_cast<uint64_t>(at) + 1)));
 }
 
 TEST(ResumedNamesTest, CountsWhatWasNotOpenedSince) {

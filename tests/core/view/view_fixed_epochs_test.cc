@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which epochs by number are remembered, and of which setup.
-#include "core/view/fixed_epochs.h"
-
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "core/view/fixed_epochs.h"
 #include "gtest/gtest.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 #include "tests/core/view/container_setup.h"
 
 namespace shufflefs {

@@ -90,7 +90,7 @@ class ViewFixture {
     parts.setup = Setup(config);
     parts.tools = Tools();
     parts.job_tracker = &job_tracker;
-    parts.rebound = [this](bool) { ++rebound; };
+    parts.on_rebind = [this](bool) { ++rebound; };
     return parts;
   }
 

@@ -212,9 +212,9 @@ TEST(ViewLiveEpochTest, ThreadsThatSizeAndOpenSeeEachSampleOnceAPass) {
   parts.job_tracker = &job_tracker;
   View* the_view = nullptr;
   KernelNames kernel(the_view);
-  parts.rebound = [&](bool) { kernel.Invalidate(); };
-  parts.doubted = [&] { kernel.Invalidate(); };
-  parts.settled = [&] { kernel.Invalidate(); };
+  parts.on_rebind = [&](bool) { kernel.Invalidate(); };
+  parts.on_doubted = [&] { kernel.Invalidate(); };
+  parts.on_committed = [&] { kernel.Invalidate(); };
   View view(std::move(parts));
   the_view = &view;
   const std::vector<EntryId> files = fixture.Files();

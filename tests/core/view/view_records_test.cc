@@ -10,7 +10,7 @@
 #include "core/view/view.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/full_disk.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 #include "tests/core/view/container_setup.h"
 #include "tests/core/view/restarted_pass.h"
 
@@ -47,7 +47,7 @@ class ViewRecordsTest : public ::testing::Test {
     auto parts = ContainerParts(
         Config(), catalogue, ContainerTools(tree_, test_.pool), job_tracker_);
     ASSERT_TRUE(parts.ok()) << parts.status();
-    parts->rebound = [this](bool) { ++rebound_; };
+    parts->on_rebind = [this](bool) { ++rebound_; };
     view_ = std::make_unique<View>(*std::move(parts));
     ReadThrough();
   }

@@ -39,7 +39,7 @@ TEST(ViewTest, FindsTheEpochsOfAReaderAndShowsEachSampleOnce) {
   EXPECT_EQ(fixture.rebound, 3);
 }
 
-TEST(ViewTest, ASignalIsABoundaryAndCarriesNothing) {
+TEST(ViewTest, ASignalIsABoundaryAndRetainsNothing) {
   ViewFixture fixture(2, 50);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
   OpenName(*view, fixture.Files()[0], milliseconds(1));
@@ -51,7 +51,7 @@ TEST(ViewTest, ASignalIsABoundaryAndCarriesNothing) {
   EXPECT_EQ(view->Install(*std::move(prepared)), absl::OkStatus());
   EXPECT_EQ(view->EpochStatus().epoch, Epoch(1));
   EXPECT_EQ(view->EpochStatus().verdict, "signal");
-  EXPECT_EQ(view->EpochStatus().carried, 0u);
+  EXPECT_EQ(view->EpochStatus().retained, 0u);
   EXPECT_EQ(fixture.rebound, 1);
 }
 
@@ -155,7 +155,7 @@ TEST(ViewTest, ASwitchAtABoundaryLosesNoOpen) {
 
 // The kernel asks once more after ESTALE and no third time. What it was told
 // then, the name must go on showing over a boundary that comes before the open.
-TEST(ViewTest, WhatAThreadThatWasSentBackWalksToIsCarriedOverTheBoundary) {
+TEST(ViewTest, WhatAThreadThatWasSentBackWalksToIsRetainedOverTheBoundary) {
   ViewFixture fixture(1, 100);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
   const std::vector<EntryId> files = fixture.Files();
@@ -192,7 +192,7 @@ TEST(ViewTest, BelievesNoThreadBeforeTheKernelWasTold) {
   View::Parts parts = fixture.Parts(ViewFixture::Config("lirs"));
   View* live = nullptr;
   int served = 0;
-  parts.rebound = [&](bool) {
+  parts.on_rebind = [&](bool) {
     for (const EntryId name : fixture.Files()) live->Lookup(name);
     for (int i = 0; i < 10; ++i) {
       const EntryId file = fixture.Files()[i];
@@ -254,9 +254,9 @@ TEST(ViewTest, BindsNothingByListingBeforeTheKernelWasTold) {
   parts.job_tracker = &fixture.job_tracker;
   View* view = nullptr;
   bool early = true;
-  bool settled = false;
-  parts.rebound = [&](bool) { early = view->BindByListing(); };
-  parts.settled = [&] { settled = view->BindByListing(); };
+  bool committed = false;
+  parts.on_rebind = [&](bool) { early = view->BindByListing(); };
+  parts.on_committed = [&] { committed = view->BindByListing(); };
   View live(std::move(parts));
   view = &live;
   EXPECT_TRUE(live.BindByListing());
@@ -265,7 +265,7 @@ TEST(ViewTest, BindsNothingByListingBeforeTheKernelWasTold) {
   request.next_epoch = true;
   EXPECT_EQ(live.Install(*live.Prepare(request)), absl::OkStatus());
   EXPECT_FALSE(early);
-  EXPECT_TRUE(settled);
+  EXPECT_TRUE(committed);
 }
 
 TEST(ViewTest, APolicySwitchWaitsForTheBoundaryOnceSomethingWasRead) {
@@ -361,7 +361,7 @@ TEST(ViewTest, ALengthThatIsGivenWhileMountedIsHeeded) {
   EXPECT_EQ(view->EpochStatus().held, 0u);
 }
 
-TEST(ViewTest, ASwitchAtABoundaryCarriesTheNamesOfTheNewPass) {
+TEST(ViewTest, ASwitchAtABoundaryRetainsTheNamesOfTheNewPass) {
   std::mt19937 random(6);
   ViewFixture fixture(2, 100);
   const auto view = fixture.MakeView(ViewFixture::Config("lirs"));
@@ -377,7 +377,7 @@ TEST(ViewTest, ASwitchAtABoundaryCarriesTheNamesOfTheNewPass) {
   std::set<EntryId> samples;
   for (const auto& [name, sample] : shown) samples.insert(sample);
   EXPECT_EQ(samples.size(), 200u);
-  EXPECT_GT(view->EpochStatus().carried, 0u);
+  EXPECT_GT(view->EpochStatus().retained, 0u);
 }
 
 // The opens that showed a boundary were reads of the epoch that began with it.

@@ -61,12 +61,12 @@ TEST(ViewWalksTest, WhatAThreadHasSizedItOpensOverTheBoundary) {
   parts.job_tracker = &job_tracker;
   std::vector<Kernel> threads;
   int doubted = 0;
-  parts.rebound = [&](bool) {
+  parts.on_rebind = [&](bool) {
     for (Kernel& thread : threads) thread.Forget();
   };
-  parts.doubted = [&] {
+  parts.on_doubted = [&] {
     ++doubted;
-    parts.rebound(false);
+    parts.on_rebind(false);
   };
   View view(parts);
   for (const int32_t pid : {100, 101}) {
@@ -109,10 +109,10 @@ TEST(ViewWalksTest, WhatANewJobHasSizedItOpensOverTheBoundaryThatItMakes) {
   View::Parts parts = fixture.Parts(ViewFixture::Config("lirs"));
   parts.job_tracker = &job_tracker;
   std::vector<Kernel> threads;
-  parts.rebound = [&](bool) {
+  parts.on_rebind = [&](bool) {
     for (Kernel& thread : threads) thread.Forget();
   };
-  parts.doubted = [&] { parts.rebound(false); };
+  parts.on_doubted = [&] { parts.on_rebind(false); };
   View view(parts);
   const std::vector<EntryId> files = fixture.Files();
   StartProcess(proc, 100, 100);

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing_support::TempTree;
 
-TEST(WholeFileTest, WhatWasWrittenIsReadAndReplaced) {
+TEST(AtomicFileTest, WhatWasWrittenIsReadAndReplaced) {
   TempTree tree;
   const std::string path = tree.At("file");
   std::ofstream(path + ".new") << "left by a crash";
@@ -34,7 +34,7 @@ TEST(WholeFileTest, WhatWasWrittenIsReadAndReplaced) {
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
 }
 
-TEST(WholeFileTest, SaysWhyItCannot) {
+TEST(AtomicFileTest, SaysWhyItCannot) {
   TempTree tree;
   EXPECT_EQ(ErrnoOf(ReadWholeFile(tree.At("none"), 100).status()), ENOENT);
   const absl::Status nowhere = ReplaceFile(tree.At("no/dir"), {"x"});
@@ -52,7 +52,7 @@ TEST(WholeFileTest, SaysWhyItCannot) {
   EXPECT_FALSE(std::filesystem::exists(tree.At("dir.new")));
 }
 
-TEST(WholeFileTest, NothingIsAllocatedByASizeThatIsOnlySaid) {
+TEST(AtomicFileTest, NothingIsAllocatedByASizeThatIsOnlySaid) {
   TempTree tree;
   const std::string path = tree.At("file");
   std::ofstream(path) << "four";
@@ -72,7 +72,7 @@ TEST(WholeFileTest, NothingIsAllocatedByASizeThatIsOnlySaid) {
   EXPECT_EQ(ReadWholeFile(path, 100'000)->size(), 100'000u);
 }
 
-TEST(WholeFileTest, AHoleInWhatWasMostlyWrittenIsReadAsZeros) {
+TEST(AtomicFileTest, AHoleInWhatWasMostlyWrittenIsReadAsZeros) {
   TempTree tree;
   const std::string path = tree.At("file");
   std::string bytes(size_t{2} << 20, 'x');

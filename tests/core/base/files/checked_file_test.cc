@@ -45,12 +45,12 @@ constexpr size_t kWordsAt = 24;
 constexpr size_t kLettersAt = 32;
 constexpr size_t kColumnsAt = 40;
 
-struct TestFile {
+struct WrittenFile {
   std::vector<uint64_t> words;
   std::string letters;
 };
 
-std::string Written(const CheckedFormat& format, const TestFile& file) {
+std::string Written(const CheckedFormat& format, const WrittenFile& file) {
   TestHeader header = {
       .head = {}, .words = file.words.size(), .letters = file.letters.size()};
   return absl::StrJoin(
@@ -60,7 +60,7 @@ std::string Written(const CheckedFormat& format, const TestFile& file) {
 }
 
 template <typename Reader>
-absl::Status ReadBy(Reader& reader, TestFile& file) {
+absl::Status ReadBy(Reader& reader, WrittenFile& file) {
   TestHeader header;
   absl::Status status = reader.ReadHeader(header);
   if (!status.ok()) return status;
@@ -71,8 +71,8 @@ absl::Status ReadBy(Reader& reader, TestFile& file) {
 
 // From memory, and from a file: both say and give the same.
 absl::Status Read(const CheckedFormat& format, absl::string_view bytes,
-                  TestFile& file) {
-  TestFile again = file;
+                  WrittenFile& file) {
+  WrittenFile again = file;
   CheckedReader reader(format, bytes);
   const absl::Status status = ReadBy(reader, file);
   const TempTree tree;
@@ -87,7 +87,7 @@ absl::Status Read(const CheckedFormat& format, absl::string_view bytes,
 }
 
 absl::Status Refusal(const CheckedFormat& format, absl::string_view bytes) {
-  TestFile file;
+  WrittenFile file;
   return Read(format, bytes, file);
 }
 
@@ -132,7 +132,7 @@ TEST(CheckedFileTest, ColumnsAreAligned) {
 // kilobyte.
 TEST(CheckedFileTest, ChecksumsAreThoseOfBytesInOnePiece) {
   for (const size_t words : {0, 1, 7, 20, 29, 40, 500, 100000}) {
-    TestFile file;
+    WrittenFile file;
     for (size_t i = 0; i < words; ++i) file.words.push_back(i * i);
     file.letters = std::string(words % 5, 'x');
     const std::string plain = Written(kPlainFormat, file);
@@ -149,7 +149,7 @@ TEST(CheckedFileTest, ChecksumsAreThoseOfBytesInOnePiece) {
 
 TEST(CheckedFileTest, WhatIsWrittenIsRead) {
   for (const auto& format : {kPlainFormat, kAlignedTestFormat, kSeededFormat}) {
-    TestFile file = {{9}, "old"};
+    WrittenFile file = {{9}, "old"};
     ASSERT_TRUE(Read(format, Written(format, {{1, 2, 3}, "abc"}), file).ok());
     EXPECT_THAT(file.words, ElementsAre(1, 2, 3));
     EXPECT_EQ(file.letters, "abc");
@@ -201,7 +201,7 @@ TEST(CheckedFileTest, ACountThatIsOnlySaidAllocatesNothing) {
   const std::string good = Written(kPlainFormat, {{1, 2, 3}, "abcdefgh"});
   for (const uint64_t count : {uint64_t{5}, uint64_t{1} << 40,
                                (uint64_t{1} << 61) + 3, ~uint64_t{0}}) {
-    TestFile file;
+    WrittenFile file;
     EXPECT_EQ(Read(kPlainFormat, ForgedAt(good, kWordsAt, count), file),
               absl::DataLossError(kWrongLength))
         << count;
@@ -217,7 +217,7 @@ TEST(CheckedFileTest, AllOfTheFileIsTaken) {
   EXPECT_EQ(Refusal(kPlainFormat, ForgedAt(good, kLettersAt, 7)),
             absl::DataLossError(kWrongLength));
   // What fits in both is another file, not a damaged one.
-  TestFile file;
+  WrittenFile file;
   std::string other = ForgedAt(good, kWordsAt, 2);
   other = ForgedAt(other, kLettersAt, 16);
   ASSERT_TRUE(Read(kPlainFormat, other, file).ok());
@@ -247,7 +247,7 @@ TEST(CheckedFileTest, AFileThatIsCutWhileItIsReadIsRefused) {
   TestHeader header;
   ASSERT_TRUE(reader->ReadHeader(header).ok());
   ASSERT_EQ(truncate(path.c_str(), kColumnsAt + 9), 0);
-  TestFile file;
+  WrittenFile file;
   reader->Take(header.words, file.words);
   reader->Take(header.letters, file.letters);
   EXPECT_EQ(reader->Finish(), absl::DataLossError(kWrongLength));

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/records/content/record_pool.h"
+#include "core/records/content/record_producer.h"
 #include "core/records/order/family_table.h"
 #include "core/records/order/record_order.h"
 #include "core/records/order/shuffled_file.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/containers/record_fixture.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 
 namespace shufflefs {
 namespace {
@@ -301,7 +301,7 @@ struct Asked {
 };
 
 std::vector<std::shared_ptr<const RecordFile>> FilesOf(
-    RecordPool& pool, const Family& family,
+    RecordProducer& pool, const Family& family,
     const std::shared_ptr<const FamilyOrder>& order) {
   std::vector<std::shared_ptr<const RecordFile>> files;
   for (size_t m = 0; m < family.files.size(); ++m) {
@@ -315,7 +315,7 @@ std::vector<std::shared_ptr<const RecordFile>> FilesOf(
   return files;
 }
 
-void Ask(RecordPool& pool, const std::shared_ptr<const RecordFile>& file,
+void Ask(RecordProducer& pool, const std::shared_ptr<const RecordFile>& file,
          const Asked& one) {
   pool.Read(file, one.offset, one.length,
             [read = one.read](absl::StatusOr<absl::Span<const iovec>> got) {
@@ -335,7 +335,7 @@ TEST(RecordFamilyTest, AnyReadThroughThePoolGivesTheBytes) {
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
   for (const auto& policy : SomePolicies().all) {
-    TestPool test(RecordPool::kLeastMemory);
+    TestPool test(RecordProducer::kLeastMemory);
     FamilyOptions options;
     options.files = 4;
     options.most_bytes = 2000;

@@ -9,7 +9,7 @@
 #include "core/records/content/kept_plans.h"
 #include "gtest/gtest.h"
 #include "tests/core/formats/columnar/columnar_fixture.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 
 namespace shufflefs {
 namespace {
@@ -30,7 +30,7 @@ constexpr uint64_t kKernelRead = 128 << 10;
 // the place of the list comes from nowhere, and so what a source would give
 // there is wrong.
 struct ColumnarFile {
-  ColumnarFile(RecordPool& pool, uint64_t count, uint64_t size) {
+  ColumnarFile(RecordProducer& pool, uint64_t count, uint64_t size) {
     std::vector<ArrowBlock> blocks(count);
     for (uint64_t i = 0; i < count; ++i) {
       blocks[i].offset = static_cast<int64_t>(8 + i * size);
@@ -71,7 +71,7 @@ struct ColumnarFile {
   uint64_t list_bytes = 0;
 };
 
-std::shared_ptr<TestRead> Ask(RecordPool& pool, const ColumnarFile& file,
+std::shared_ptr<TestRead> Ask(RecordProducer& pool, const ColumnarFile& file,
                               uint64_t offset, uint64_t length) {
   auto read = std::make_shared<TestRead>();
   pool.Read(file.file, offset, length,
@@ -96,7 +96,7 @@ void Expect(const TestRead& read, const ColumnarFile& file, uint64_t offset,
 }
 
 TEST(ColumnarPoolTest, NoPartOfALongListTakesMuchMemory) {
-  TestPool test(RecordPool::kLeastMemory);
+  TestPool test(RecordProducer::kLeastMemory);
   const ColumnarFile file(*test.pool, 200000, 64);
   ASSERT_GT(file.list_bytes, 4 * kMiB);
   const PartedFile& content = *file.file->content;
@@ -119,7 +119,7 @@ TEST(ColumnarPoolTest, NoPartOfALongListTakesMuchMemory) {
 }
 
 TEST(ColumnarPoolTest, TheListNeedsNoReadOfTheSource) {
-  TestPool test(RecordPool::kLeastMemory);
+  TestPool test(RecordProducer::kLeastMemory);
   const ColumnarFile file(*test.pool, 1000, 3000);
   for (const uint64_t from :
        {uint64_t{0}, uint64_t{100}, file.list_bytes - 1}) {
@@ -132,7 +132,7 @@ TEST(ColumnarPoolTest, TheListNeedsNoReadOfTheSource) {
 }
 
 TEST(ColumnarPoolTest, AListLargerThanAPartMayBeIsRightToo) {
-  TestPool test(RecordPool::kLeastMemory);
+  TestPool test(RecordProducer::kLeastMemory);
   const ColumnarFile file(*test.pool, 150000, 64);
   ASSERT_GT(file.list_bytes, test.pool->largest_part());
   for (uint64_t at = file.list - 5000; at < file.bytes.size();
@@ -148,7 +148,7 @@ TEST(ColumnarPoolTest, WhoJumpsAboutHasNoMoreReadThanItWants) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  TestPool test(RecordPool::kLeastMemory);
+  TestPool test(RecordProducer::kLeastMemory);
   const ColumnarFile file(*test.pool, 20, 3 * kMiB);
   uint64_t parts = 0;
   for (int i = 0; i < 60; ++i) {
@@ -202,7 +202,7 @@ TEST(ColumnarPoolTest, AllOfItFromTheStartInAnyReads) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   Rng rng{RandomKey(seed)};
-  TestPool test(RecordPool::kLeastMemory);
+  TestPool test(RecordProducer::kLeastMemory);
   const ColumnarFile file(*test.pool, 300, 40000);
   for (uint64_t at = 0; at < file.bytes.size();) {
     const uint64_t length = 1 + rng.Bounded(2 * kMiB);

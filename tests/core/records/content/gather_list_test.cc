@@ -120,7 +120,7 @@ TEST(GatherListTest, GivesEveryRangeOfThePart) {
   }
 }
 
-// Then RecordPool lays it out instead.
+// Then RecordProducer lays it out instead.
 TEST(GatherListTest, APartOfFourGigabytesIsTooLarge) {
   for (const uint64_t records : {3, 4, 5}) {
     PartPlan plan;

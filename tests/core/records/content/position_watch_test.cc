@@ -14,8 +14,8 @@ constexpr uint32_t kProcess = 7;
 constexpr uint64_t kStep = 128 << 10;
 
 // As the kernel asks while it reads ahead: small steps first.
-void ReadAhead(PositionWatch& watch, EntryId file, uint64_t begin,
-               uint64_t end) {
+void ReadForward(PositionWatch& watch, EntryId file, uint64_t begin,
+                 uint64_t end) {
   uint64_t step = 16 << 10;
   while (begin < end) {
     EXPECT_FALSE(watch.Wanted(file, begin, begin + step)) << begin;
@@ -29,9 +29,9 @@ TEST(PositionWatchTest, WholeReadersKeepNone) {
   const EntryId file(3);
   for (uint32_t process = 1; process < 40; ++process) {
     watch.Opened(file, process);
-    if (process == 1) ReadAhead(watch, file, 0, 50 * kStep);
+    if (process == 1) ReadForward(watch, file, 0, 50 * kStep);
     // Later ones find a part of it in memory.
-    if (process > 1) ReadAhead(watch, file, process * kStep, 50 * kStep);
+    if (process > 1) ReadForward(watch, file, process * kStep, 50 * kStep);
     EXPECT_FALSE(watch.OpensPieces(file, process, Pass::kNew));
   }
 }
@@ -92,7 +92,7 @@ TEST(PositionWatchTest, WhoBreaksOffKeepsNone) {
   PositionWatch watch;
   const EntryId file(3);
   watch.Opened(file, kProcess);
-  ReadAhead(watch, file, 0, 10 * kStep);
+  ReadForward(watch, file, 0, 10 * kStep);
   for (int pass = 0; pass < 20; ++pass) watch.Opened(file, kProcess);
   EXPECT_FALSE(watch.OpensPieces(file, kProcess, Pass::kAny));
 }

@@ -14,7 +14,7 @@
 #include "core/records/content/part_reads.h"
 #include "gtest/gtest.h"
 #include "tests/core/records/containers/record_fixture.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 #include "tests/testing/effort.h"
 
 namespace shufflefs {

@@ -11,7 +11,7 @@
 #include "core/records/order/record_order.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 
 namespace shufflefs {
 namespace {
@@ -58,11 +58,11 @@ class RecordEpochTest : public ::testing::Test {
     return Make(epoch, test_.pool);
   }
   std::shared_ptr<RecordEpoch> Make(
-      uint64_t epoch, std::shared_ptr<RecordPool> pool,
+      uint64_t epoch, std::shared_ptr<RecordProducer> pool,
       ReadBefore read_before = ReadBefore::kNothing) {
     RecordEpoch::Parts parts;
     parts.containers = containers_;
-    parts.pool = std::move(pool);
+    parts.producer = std::move(pool);
     parts.policy = Blocks(65536, 4);
     parts.seed = Seed(1);
     parts.epoch = Epoch(epoch);
@@ -163,7 +163,7 @@ TEST_F(RecordEpochTest, AnEpochIsTheSameWhoeverReadsAndWhenever) {
   EXPECT_TRUE(Whole(*fourth, a_) == Expected(a_, 4));
   EXPECT_TRUE(Expected(a_, 3) != Expected(a_, 4));
   EXPECT_TRUE(Whole(*third, b_) == Expected(b_, 3));
-  third->Rest();
+  third->ReleaseOrders();
   EXPECT_TRUE(Whole(*third, a_) == Expected(a_, 3));
   EXPECT_EQ(third->status().pool_bytes, 0u);
 }
@@ -206,7 +206,7 @@ TEST_F(RecordEpochTest, RestingWhileReadsAreUnderWayLosesNone) {
   Index();
   const auto epoch = Make(3);
   const auto read = Ask(*epoch, a_, 0, 100000);
-  epoch->Rest();
+  epoch->ReleaseOrders();
   const auto more = Ask(*epoch, a_, 100000, 100000);
   test_.asked->ComeAll();
   EXPECT_TRUE(read->bytes == Expected(a_, 3).substr(0, 100000));
@@ -217,7 +217,7 @@ TEST_F(RecordEpochTest, RestingWhileReadsAreUnderWayLosesNone) {
 TEST_F(RecordEpochTest, WithAnEpochGoesWhatWasReadOfItAfterItRested) {
   Index();
   auto epoch = Make(3);
-  epoch->Rest();
+  epoch->ReleaseOrders();
   const auto read = Ask(*epoch, a_, 0, 1000);
   test_.asked->ComeAll();
   EXPECT_TRUE(read->bytes == Expected(a_, 3).substr(0, 1000));
@@ -264,7 +264,7 @@ TEST_F(RecordEpochTest, EpochsMayGoOnAnyThread) {
       std::shared_ptr<RecordEpoch> epoch;
       for (int i = 0; i < kReads; ++i) {
         if (i % 7 == 0) epoch = Make(thread, test.pool);
-        if (i % 7 == 3) epoch->Rest();
+        if (i % 7 == 3) epoch->ReleaseOrders();
         epoch->Read(rng.Bounded(2) == 0 ? a_ : b_, rng.Bounded(kBytes), 1000,
                     [&](absl::StatusOr<absl::Span<const iovec>> got) {
                       if (!got.ok()) ++errors;

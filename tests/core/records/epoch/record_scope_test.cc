@@ -75,10 +75,10 @@ class RecordScopeTest : public ::testing::Test {
     for (const auto& [path, content] : contents) {
       by_entry[Entry(path)] = content;
     }
-    RecordPool::Parts parts;
+    RecordProducer::Parts parts;
     parts.source = std::make_unique<StringSource>(std::move(by_entry));
-    parts.memory = testing_support::TestMemory(RecordPool::kLeastMemory);
-    pool_ = *RecordPool::Make(std::move(parts));
+    parts.memory = testing_support::TestMemory(RecordProducer::kLeastMemory);
+    pool_ = *RecordProducer::Make(std::move(parts));
   }
   void Index() { set_->Index(tree_.Source(), {}); }
   EntryId Entry(const std::string& path) const {
@@ -98,7 +98,7 @@ class RecordScopeTest : public ::testing::Test {
     options.Set("window.samples", 30);
     RecordEpoch::Parts parts;
     parts.containers = set_;
-    parts.pool = pool_;
+    parts.producer = pool_;
     parts.policy = PolicyOf(policy, options);
     parts.seed = Seed(1);
     parts.epoch = Epoch(epoch);
@@ -125,7 +125,7 @@ class RecordScopeTest : public ::testing::Test {
   TempTree tree_;
   std::shared_ptr<const Catalogue> catalogue_;
   std::shared_ptr<ContainerSet> set_;
-  std::shared_ptr<RecordPool> pool_;
+  std::shared_ptr<RecordProducer> pool_;
 };
 
 std::vector<std::string> Numbers(uint64_t from, uint64_t count) {
@@ -188,7 +188,7 @@ TEST_F(RecordScopeTest, ASetIsMixedAsAWhole) {
       shown_before = shown;
       const auto alone = DataOf(Whole(*epoch, "a/alone.tfrecord"));
       EXPECT_TRUE(Sorted(alone) == Sorted(Numbers(5000, 300)));
-      epoch->Rest();
+      epoch->ReleaseOrders();
       EXPECT_EQ(DataOf(Whole(*epoch, "a/t-00001-of-00003")).size(), 40u);
       EXPECT_EQ(epoch->complete(), 4u);
     }

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
 #include "tests/core/records/containers/record_fixture.h"
-#include "tests/core/records/content/record_pool_fixture.h"
+#include "tests/core/records/content/record_producer_fixture.h"
 
 namespace shufflefs {
 namespace {
@@ -61,7 +61,7 @@ class RecordStagingTest : public ::testing::Test {
     options.Set("met.epochs", 8);
     RecordEpoch::Parts parts;
     parts.containers = containers_;
-    parts.pool = test_.pool;
+    parts.producer = test_.pool;
     parts.staging = staging_;
     parts.policy = PolicyOf("met", options);
     parts.seed = Seed(1);
@@ -90,7 +90,7 @@ class RecordStagingTest : public ::testing::Test {
   }
 
   TempTree tree_;
-  TestPool test_{RecordPool::kLeastMemory};
+  TestPool test_{RecordProducer::kLeastMemory};
   std::shared_ptr<const Catalogue> catalogue_;
   std::shared_ptr<ContainerSet> containers_;
   std::shared_ptr<RecordStaging> staging_;

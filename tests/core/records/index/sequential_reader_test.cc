@@ -16,7 +16,7 @@
 namespace shufflefs {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kMebibyte = size_t{1} << 20;
 
 // A file of so many bytes, which differ from place to place.
 class SequentialReaderTest : public ::testing::Test {
@@ -41,7 +41,7 @@ class SequentialReaderTest : public ::testing::Test {
 };
 
 TEST_F(SequentialReaderTest, ReadsEveryByteOnceInOrder) {
-  Write(11 * kMiB + 123);
+  Write(11 * kMebibyte + 123);
   SequentialReader reader(fd(), content_.size());
   std::string read;
   while (reader.at() < content_.size()) {
@@ -57,7 +57,7 @@ TEST_F(SequentialReaderTest, ReadsEveryByteOnceInOrder) {
 // Once it reads large pieces the next one is fetched meanwhile, and may not be
 // the one that is wanted.
 TEST_F(SequentialReaderTest, GoesOnBehindWhatIsPassedOverNowAndThen) {
-  Write(60 * kMiB);
+  Write(60 * kMebibyte);
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -69,15 +69,15 @@ TEST_F(SequentialReaderTest, GoesOnBehindWhatIsPassedOverNowAndThen) {
     ASSERT_TRUE(bytes.ok()) << bytes.status();
     ASSERT_TRUE(content_.compare(before, bytes->size(), bytes->data(),
                                  bytes->size()) == 0);
-    large += bytes->size() == 4 * kMiB ? 1 : 0;
+    large += bytes->size() == 4 * kMebibyte ? 1 : 0;
     if (large == 0 || random() % 4 != 0) continue;
-    reader.Skip(std::min<size_t>(content_.size() - reader.at(), kMiB));
+    reader.Skip(std::min<size_t>(content_.size() - reader.at(), kMebibyte));
   }
   EXPECT_GT(large, 0u);
 }
 
 TEST_F(SequentialReaderTest, MayGoWhileTheNextPieceIsFetched) {
-  Write(20 * kMiB);
+  Write(20 * kMebibyte);
   for (int pieces : {6, 7, 8}) {
     SequentialReader reader(fd(), content_.size());
     for (int i = 0; i < pieces; ++i) ASSERT_TRUE(reader.Next().ok());
@@ -85,7 +85,7 @@ TEST_F(SequentialReaderTest, MayGoWhileTheNextPieceIsFetched) {
 }
 
 TEST_F(SequentialReaderTest, GoesOnBehindWhatIsPassedOver) {
-  Write(9 * kMiB);
+  Write(9 * kMebibyte);
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -99,14 +99,14 @@ TEST_F(SequentialReaderTest, GoesOnBehindWhatIsPassedOver) {
     EXPECT_EQ(reader.at(), before + bytes->size());
     reader.Skip(
         random() %
-        (std::min<size_t>(content_.size() - reader.at(), 3 * kMiB) + 1));
+        (std::min<size_t>(content_.size() - reader.at(), 3 * kMebibyte) + 1));
   }
 }
 
 // What was passed over is not asked for: little of a file is read of which
 // little is wanted.
 TEST_F(SequentialReaderTest, ReadsLittleBehindAGap) {
-  Write(9 * kMiB);
+  Write(9 * kMebibyte);
   SequentialReader reader(fd(), content_.size());
   uint64_t most = 0;
   for (int i = 0; i < 4; ++i) {
@@ -115,7 +115,7 @@ TEST_F(SequentialReaderTest, ReadsLittleBehindAGap) {
     most = std::max<uint64_t>(most, bytes->size());
     reader.Skip(SequentialReader::kWorthSkipping);
   }
-  EXPECT_LE(most, kMiB / 8);
+  EXPECT_LE(most, kMebibyte / 8);
 }
 
 TEST_F(SequentialReaderTest, SaysWhereAFileEndsEarly) {
@@ -125,13 +125,13 @@ TEST_F(SequentialReaderTest, SaysWhereAFileEndsEarly) {
 }
 
 TEST_F(SequentialReaderTest, SaysWhereALongFileEndsEarly) {
-  Write(20 * kMiB);
-  SequentialReader reader(fd(), 30 * kMiB);
+  Write(20 * kMebibyte);
+  SequentialReader reader(fd(), 30 * kMebibyte);
   absl::Status status;
-  while (status.ok() && reader.at() < 30 * kMiB) {
+  while (status.ok() && reader.at() < 30 * kMebibyte) {
     status = reader.Next().status();
   }
-  EXPECT_EQ(status, EndsEarly(20 * kMiB));
+  EXPECT_EQ(status, EndsEarly(20 * kMebibyte));
 }
 
 }  // namespace
