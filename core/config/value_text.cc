@@ -219,4 +219,18 @@ std::string ShownLines(absl::string_view text) {
   return shown;
 }
 
+const char* NameOf(Substitute substitute) {
+  switch (substitute) {
+    case Substitute::kAuto:
+      return "auto";
+    case Substitute::kNever:
+      return "never";
+    case Substitute::kDirectory:
+      return "directory";
+    case Substitute::kTree:
+      return "tree";
+  }
+  return "";
+}
+
 }  // namespace shufflefs

@@ -52,6 +52,9 @@ absl::optional<std::string> ParseViewPath(absl::string_view text);
 // directory: "train~a" for "train/a", "root" for "".
 std::string ViewName(absl::string_view path);
 
+// As the key `substitute` has it.
+const char* NameOf(Substitute substitute);
+
 // 1234567 as "1,234,567".
 std::string HumanCount(uint64_t count);
 // "1 file", "2,000 files".

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "core/config/value_text.h"
 #include "core/engine/catalogue_loader.h"
 #include "core/engine/policy_resolver.h"
 #include "core/io/make_reader.h"
@@ -31,20 +32,6 @@ size_t OpenLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
   getrlimit(RLIMIT_NOFILE, &limit);
   return std::min<size_t>(limit.rlim_cur / 2, kMostOpenFiles);
-}
-
-const char* Name(Substitute substitute) {
-  switch (substitute) {
-    case Substitute::kAuto:
-      return "auto";
-    case Substitute::kNever:
-      return "never";
-    case Substitute::kDirectory:
-      return "directory";
-    case Substitute::kTree:
-      return "tree";
-  }
-  return "";
 }
 
 // A file that cannot be read is an error of the view soon.
@@ -78,7 +65,7 @@ PeerIdentity PeerIdentityOf(const Engine::Parts& parts,
     };
     add("policy", view.policy);
     add("seed", absl::StrCat(view.seed.value()));
-    add("substitute", Name(view.substitute));
+    add("substitute", NameOf(view.substitute));
     if (!view.groups.empty()) {
       add("the hash of `groups`", HashOfFile(parts.reach, view.groups));
     }

@@ -138,10 +138,6 @@ bool OrdersAreKnown(const MountConfig& config, PolicyTable policies) {
 
 }  // namespace
 
-bool Seeks(const DeviceProbe& probe) {
-  return probe.device == DeviceKind::kSeekBound;
-}
-
 // A pack from which a pool reads.
 struct ProducerFactory::Pack {
   // The source of the pool, and each read that is under way, share the staging.

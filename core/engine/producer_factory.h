@@ -23,6 +23,7 @@
 #include "core/pool/pool_memory.h"
 #include "core/readers/job_tracker.h"
 #include "core/sampler/cached_finder.h"
+#include "core/source/device_probe.h"
 #include "core/source/source_dir.h"
 #include "core/view/view_setup.h"
 
@@ -51,7 +52,9 @@ PoolMemory MemoryOf(PoolMemory memory, const ViewConfig& view, uint64_t pools);
 // bytes of files beside its records. 0: too little is left for that.
 uint64_t MemoryOfPlainFiles(uint64_t guarantee, uint64_t plain_bytes);
 // Returns whether it pays to wait until reads are in device order.
-bool Seeks(const DeviceProbe& probe);
+inline bool Seeks(const DeviceProbe& probe) {
+  return probe.device == DeviceKind::kSeekBound;
+}
 
 // Thread-safe. Owns the readers. Pools that want the source read in the same
 // way share one reader (see Reader). Each pool of a pack has one of its own,

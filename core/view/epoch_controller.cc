@@ -62,9 +62,8 @@ bool MayNotRetain(const Binding& binding, SampleId name,
          (StopsMoving(next) && binding.ShownSample(name) != name);
 }
 
-// Lets the setup that is due take effect. Returns the one before. Keys that
-// decide which samples exist cannot change while mounted, so retained names
-// stay valid.
+// Lets the setup that is due take effect. Returns the one before. Which samples
+// exist cannot change while mounted, so retained names stay valid.
 std::shared_ptr<const ViewSetup> TakePending(
     std::shared_ptr<const ViewSetup>& setup,
     std::shared_ptr<const ViewSetup>& pending,
@@ -93,9 +92,8 @@ void KeepWalkedTo(const Binding& binding, OpenTracker& tracker,
   }
 }
 
-// By how many epochs an open of a container by thread `reader` moves the view:
-// by 1 if the pass has ended, by -1 if the one before must not have. Empty if
-// that is not clear yet.
+// By how many epochs an open of a container moves the view: by 1 if the pass
+// has ended, by -1 if the one before must not have. Empty: not clear yet.
 absl::optional<int> MovesBy(EntryId file, uint32_t reader, RecordEpoch& shown,
                             const ViewSetup& setup, const JobTracker& jobs) {
   if (!PassesOfRecordsCount(setup)) return 0;
