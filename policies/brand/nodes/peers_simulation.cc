@@ -228,7 +228,7 @@ void PeersSimulation::Ask(uint32_t node, const std::vector<uint64_t>& names) {
   ++traffic_.name_requests;
   Node& asker = nodes_[node];
   uint64_t room = std::min(
-      {kMostRetained, names.size() * 2 * mean_bytes_, asker.room_bytes});
+      {kMostCarried, names.size() * 2 * mean_bytes_, asker.room_bytes});
   for (const uint64_t name : names) {
     const SharedName named = Named(name);
     if (Passes(node, named) || !IsReady(named)) continue;
