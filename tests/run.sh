@@ -37,6 +37,7 @@ slots=$((jobs * 2))
 unity=-DCMAKE_UNITY_BUILD=ON  # several sources a compiler run
 logs=build/logs
 mkdir -p "$logs"
+declare -A configured=()
 passed=0
 failed=0
 skipped=0
@@ -60,13 +61,18 @@ stage() {
   times+=("$((SECONDS - begin)) s  $name")
 }
 
-# compile PRESET TARGET [PREFIX...]: what a target of a preset needs.
+# compile PRESET TARGET [PREFIX...]: what a target of a preset needs. It is
+# configured once: ctest may be reading what that writes.
 compile() {
   local preset=$1 target=$2
   shift 2
-  "$@" cmake --preset "$preset" "$unity" >"$logs/$preset.configure" 2>&1 &&
-    "$@" cmake --build --preset "$preset" -j "$jobs" --target "$target" \
-      >"$logs/$preset.build" 2>&1
+  if [ -z "${configured[$preset]:-}" ]; then
+    "$@" cmake --preset "$preset" "$unity" >"$logs/$preset.configure" 2>&1 ||
+      return
+    configured[$preset]=yes
+  fi
+  "$@" cmake --build --preset "$preset" -j "$jobs" --target "$target" \
+    >"$logs/$preset.build" 2>&1
 }
 
 build_programs() {
