@@ -3,7 +3,7 @@
 // finished, and the checksums of their files. With it the next run continues
 // wherever this run was interrupted.
 //
-// The file is a AppendLog. Its header names the dataset and the composition.
+// The file is an AppendLog. Its header names the dataset and the composition.
 // Then there is one record per chunk, sealed with its place in bytes. Bytes
 // after the last whole record are unfinished and are ignored.
 #ifndef SHUFFLEFS_CORE_STAGING_PACK_PACK_JOURNAL_H_
