@@ -193,14 +193,16 @@ void Scanner::Stat(OpenDir& open, ScannedBatch& batch) {
       BatchStat(open, batch,
                 BatchRules{classes_, is_skipped_, shown_to_others, estimates})
           .Run();
-  PushDirs(findings.dirs);
-  for (ScannedDir* loop : findings.loops) AddUnreadable(loop->path());
-  AddUnreadable(*open.dir, findings.failed);
+  // Before another thread lists a directory of the batch, and asks how many
+  // entries there are.
   uint64_t added = batch.entries.size();
   if (entries_.fetch_add(added) + added > kMaxEntries) {
     Fail(absl::ResourceExhaustedError(absl::StrCat(
         source_.path(), ": more than 2^32 - 2 entries; mount a part of it")));
   }
+  PushDirs(findings.dirs);
+  for (ScannedDir* loop : findings.loops) AddUnreadable(loop->path());
+  AddUnreadable(*open.dir, findings.failed);
 }
 
 // The last thread to release a directory sorts it.

@@ -286,6 +286,10 @@ TEST_F(PlainFilesTest, AJobThatReadsBothKindsIsFollowed) {
   for (const EntryId file : asked) {
     EXPECT_FALSE(view_->setup()->ShowsRecordsOf(file));
   }
+  view_->setup()->prefetcher->Stop();
+  // What is asked for keeps the prefetcher's files alive, and these the source.
+  while (source_->Come(absl::CancelledError("the test has ended"))) {
+  }
 }
 
 }  // namespace
