@@ -18,7 +18,7 @@ from collections.abc import Iterable
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CODE = ("core", "fs", "policies", "peers", "mount-tools", "examples")
 MOST_LINES = 500  # of a class
-# These may have another number. The first two are to become smaller.
+# These have another limit. The first is to become smaller.
 MOST_LINES_OF = {"RecordProducer (core/records/content)": 515,
                  "View (core/view)": 350}
 MOST_SOURCES = 2

@@ -34,6 +34,7 @@ std::vector<uint64_t> Sealed(std::vector<uint64_t> words, uint64_t place);
 // word.
 bool IsSealed(absl::Span<const uint64_t> record, uint64_t place);
 
+// One such file, open for appending.
 class AppendLog {
  public:
   // Opens the file, or makes it (mode 0600). Cuts off everything behind the

@@ -23,8 +23,8 @@ struct NameSharing {
   std::vector<std::string> members;
   std::string self;      // this node. It need not be one of them.
   uint64_t binding = 0;  // hash of what names show, for questions
-  // Pairs that hold from the beginning of the epoch and that all nodes know,
-  // although the name's owner may not be the sample's.
+  // Pairs that hold from the beginning of the epoch. All nodes know them. The
+  // name's owner need not be the sample's.
   std::vector<NameBinding> known;
 };
 

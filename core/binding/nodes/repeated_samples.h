@@ -20,7 +20,7 @@ class RepeatedSamples {
   // An earlier run of this node may have shown so many.
   void NoteUnknown(uint64_t count) { unknown_ += count; }
 
-  // For people; "" if none may come twice.
+  // For people. "" if none may come twice.
   std::string Warning() const {
     if (shown_own_ + unknown_ == 0) return "";
     std::string why;

@@ -74,12 +74,12 @@ class OwnedNames : public BoundNames {
 };
 
 // Thread-safe. Only Bind blocks, at most for
-//   kToAgree   at the first lookups, until the nodes have agreed;
-//   kWithin    if the owner is away. Once it was away so long, not at all;
-//   kWithin    if no node has a free sample of the group (PassedNames). Once
-//              it was so for that long, only for the nodes' answers;
-//   kToRejoin  if the owner is there, but shows another epoch. Once it did so
-//              for that long, only for its answer, now and then.
+//   kToAgree   at the first lookups, until the nodes have agreed.
+//   kWithin    if the owner is away. After that it does not block for it.
+//   kWithin    if no node has a free sample of the group (PassedNames). After
+//              that it waits only for the nodes' answers.
+//   kToRejoin  if the owner is there, but shows another epoch. After that it
+//              waits only for its answer, now and then.
 // A node that was restarted within an epoch also waits for kToRejoin.
 class SharedNames : public BoundNames,
                     public std::enable_shared_from_this<SharedNames> {

@@ -6,7 +6,6 @@
 #ifndef SHUFFLEFS_CORE_POOL_MEMORY_EXTENTS_H_
 #define SHUFFLEFS_CORE_POOL_MEMORY_EXTENTS_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -88,7 +87,6 @@ class ExtentTable {
     }
   }
 
-  size_t size() const { return map_.size(); }
   typename Map::const_iterator begin() const { return map_.begin(); }
   typename Map::const_iterator end() const { return map_.end(); }
 
