@@ -88,8 +88,13 @@ bool EpochDetector::ForeignJobAlive(Alive alive) const {
                      [&](JobId foreign_job) { return alive(foreign_job); });
 }
 
+EpochOutcome EpochDetector::EndPass(Alive alive) {
+  return Declare('a', OpenClass::kReopen, absl::nullopt, alive);
+}
+
 EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
-                                    uint64_t name, Alive alive) {
+                                    absl::optional<uint64_t> name,
+                                    Alive alive) {
   const Boundary boundary = FindBoundary(rule);
   EpochOutcome outcome;
   outcome.open = open_class;
@@ -110,7 +115,7 @@ EpochOutcome EpochDetector::Declare(char rule, OpenClass open_class,
     outcome.verdict = Verdict::kHold;
   }
   BeginEpoch(rule, boundary.pass_from);
-  if (seen_.Set(name)) ++seen_count_;
+  if (name && seen_.Set(*name)) ++seen_count_;
   return outcome;
 }
 

@@ -27,6 +27,11 @@ uint64_t Ceil(double value) { return static_cast<uint64_t>(std::ceil(value)); }
 
 }  // namespace
 
+std::string VerdictName(char rule) {
+  if (rule == 't') return "takeover";
+  return rule == 's' ? "signal" : std::string(1, rule);
+}
+
 absl::string_view HoldReasonName(HoldReason reason) {
   switch (reason) {
     case HoldReason::kNone:
@@ -90,6 +95,13 @@ void EpochDetector::LookFurtherAhead() {
 
 bool EpochDetector::IsLeft(Alive alive) const {
   return owned_ && owner_opens_ >= small_takeover_ && !alive(owner_);
+}
+
+bool EpochDetector::IsPassOver(const Open& open, uint64_t position) const {
+  const bool complete = opened_count() == options_.names && !is_resumed_ &&
+                        !start_unknown_ && now_.fresh_end > position;
+  return complete && owned_ && open.job == owner_ && now_.candidate == 0 &&
+         now_.pending == 0 && Classify(open) == OpenClass::kReopen;
 }
 
 void EpochDetector::Restore(const Past& past) {

@@ -35,6 +35,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/base/bitmap.h"
 #include "core/binding/resumed_names.h"
@@ -79,6 +80,14 @@ class EpochDetector {
   // Notes an OPEN. Until it returns kRebind, every name keeps its sample. From
   // then on, names outside `retained` have new ones.
   EpochOutcome OnOpen(const Open& open, Alive alive);
+
+  // Returns whether every name was opened, the last after `position`, none was
+  // opened again since, and `open` would be the owner's first of the next pass.
+  // Notes nothing. For a lookup, before anybody opens what it finds.
+  bool IsPassOver(const Open& open, uint64_t position) const;
+  // Ends the epoch because of such a lookup, by rule a.
+  // REQUIRES: IsPassOver.
+  EpochOutcome EndPass(Alive alive);
 
   // The user ended the epoch. Forgets what was learnt. The verdict is kRebind
   // with nothing retained, or kNone if nothing was opened since the last
@@ -195,8 +204,9 @@ class EpochDetector {
   void NoteForeignJob(JobId job, Alive alive);
   bool ForeignJobAlive(Alive alive) const;
 
-  EpochOutcome Declare(char rule, OpenClass open_class, uint64_t name,
-                       Alive alive);
+  // `name`: whose open showed it, if one did.
+  EpochOutcome Declare(char rule, OpenClass open_class,
+                       absl::optional<uint64_t> name, Alive alive);
   uint64_t Doubtful() const;
   Boundary FindBoundary(char rule) const;
   HoldReason WhyHold(char rule, const Boundary& boundary, Alive alive) const;

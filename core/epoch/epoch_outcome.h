@@ -4,6 +4,7 @@
 #define SHUFFLEFS_CORE_EPOCH_EPOCH_OUTCOME_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -26,6 +27,9 @@ enum class HoldReason : uint8_t {
 // Returns "overflow", "stray", "untrusted", "guest", "partial", "lost", "late",
 // "peers", or "" for kNone.
 absl::string_view HoldReasonName(HoldReason reason);
+
+// Of EpochOutcome::rule: "takeover" for 't', "signal" for 's', else the letter.
+std::string VerdictName(char rule);
 
 enum class OpenClass : uint8_t {
   kFresh,

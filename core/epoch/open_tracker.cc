@@ -117,6 +117,28 @@ bool OpenTracker::IsLate(const EpochOutcome& outcome) const {
                              : outcome.retained_from <= *shown_from_;
 }
 
+bool OpenTracker::IsPassOver(SampleId name, uint32_t reader,
+                             std::chrono::milliseconds now) const {
+  if (detector_ == nullptr || !shown_from_ || reader == 0) return false;
+  return detector_->IsPassOver(
+      {name.value(), job_tracker_.Resolve(reader, now), reader, now},
+      *shown_from_);
+}
+
+OpenTracker::Seen OpenTracker::EndPass(std::chrono::milliseconds now) {
+  Seen seen;
+  seen.outcome = detector_->EndPass(
+      [&](JobId other) { return job_tracker_.Alive(other, now); });
+  seen.suspicion = SuspicionAfter(seen.outcome);
+  return seen;
+}
+
+Suspicion OpenTracker::SuspicionAfter(const EpochOutcome& outcome) {
+  rereads_ = 0;
+  return suspicion_->AtBoundary(outcome.rule, outcome.ended_seen,
+                                detector_->seen_count());
+}
+
 void OpenTracker::ShowWalksEarlier() {
   if (detector_ != nullptr) detector_->LookFurtherAhead();
 }
@@ -153,9 +175,7 @@ OpenTracker::Seen OpenTracker::NoteOpen(const Open& open) {
         open.name.value(), open.group.value(), open.reader, seen.fresh});
   }
   if (seen.outcome.verdict != Verdict::kNone) {
-    rereads_ = 0;
-    seen.suspicion = suspicion_->AtBoundary(
-        seen.outcome.rule, seen.outcome.ended_seen, detector_->seen_count());
+    seen.suspicion = SuspicionAfter(seen.outcome);
   }
   return seen;
 }

@@ -153,6 +153,13 @@ class OpenTracker {
     Suspicion suspicion = Suspicion::kNone;
   };
   Seen NoteOpen(const Open& open);
+  // Returns whether a lookup of `name` by thread `reader` (0 = hidden) begins
+  // the next pass: every name was opened, walks are shown, nothing was opened
+  // again yet, and the owner's job asks for a name that it did not just open.
+  bool IsPassOver(SampleId name, uint32_t reader,
+                  std::chrono::milliseconds now) const;
+  // That lookup ends the epoch. The result has a verdict.
+  Seen EndPass(std::chrono::milliseconds now);
 
   // The user ended the epoch. Returns what its opens are a sign of.
   Suspicion Signal();
@@ -211,6 +218,8 @@ class OpenTracker {
   static constexpr std::chrono::milliseconds kLongestWalk{1000};
 
   void MakeDetector();
+  // What the pass that ended so is a sign of.
+  Suspicion SuspicionAfter(const EpochOutcome& outcome);
   // Returns whether `reader` has surely walked to the file after the boundary.
   bool WalkedHere(const Walk& walk);
   // Returns whether `reader` has opened before since a listing bound names.

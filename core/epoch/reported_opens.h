@@ -26,6 +26,10 @@ class ReportedOpens {
   // From now on opens come by reports.
   void Expect() { expected_ = reports_ != nullptr; }
   bool expected() const { return expected_; }
+  // Opens are reported, and no report that may matter was lost.
+  bool are_whole() const {
+    return expected_ && !crashed_ && !misses_reader_ && !lost_before_;
+  }
 
   // Takes what was reported since. Does nothing before Expect.
   void Fetch() {

@@ -2,10 +2,10 @@
 #include "core/ledger/ledger_pass.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "core/ledger/ledger_pairs.h"
 
@@ -40,19 +40,23 @@ void ForEachBut(const Pairs& pairs, std::vector<NameBinding> others,
   }
 }
 
-// Each of `pairs` once, where it comes last.
-PackedPairs LastOfEach(const PackedPairs& pairs, uint64_t limit) {
-  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> known;
-  std::vector<NameBinding> last;
-  for (uint64_t i = pairs.size(); i-- > 0;) {
-    const NameBinding pair = pairs[i];
-    if (known.emplace(pair.name, pair.sample).second) last.push_back(pair);
+// Each name of `pairs` once, where it comes last. A name has one sample.
+// `names` comes from a file, so no memory depends on it.
+PackedPairs LastOfEach(const PackedPairs& pairs, uint64_t names) {
+  std::vector<uint64_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
+    return std::make_pair(pairs[a].name, a) < std::make_pair(pairs[b].name, b);
+  });
+  std::vector<uint64_t> last;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool ends = i + 1 == order.size() ||
+                      pairs[order[i]].name != pairs[order[i + 1]].name;
+    if (ends) last.push_back(order[i]);
   }
-  PackedPairs each(limit);
-  while (!last.empty()) {
-    each.Add(last.back());
-    last.pop_back();
-  }
+  std::sort(last.begin(), last.end());
+  PackedPairs each(names);
+  for (const uint64_t i : last) each.Add(pairs[i]);
   return each;
 }
 
@@ -189,7 +193,6 @@ LedgerPass LedgerPass::Held(const LedgerHold& hold) const {
              Unpacked(shown),
              [&](const NameBinding& pair) { next.held.Add(pair); });
   for (uint64_t i = 0; i < shown.size(); ++i) next.held.Add(shown[i]);
-  next.held_from_before_ = next.held.size() > 0;
   return next;
 }
 
@@ -278,14 +281,20 @@ void LedgerPass::ReadWhole(const LedgerContainers& read) {
 }
 
 void LedgerPass::Bound(const PackedPairs& pairs) {
+  // A name may be looked up again after a restart. If a hold was written late,
+  // they are of passes that were not written. But names keep their samples, so
+  // earlier ones may have shown the same pairs.
+  held_twice_ = held_twice_ || held.size() > 0;
   for (uint64_t i = 0; i < pairs.size(); ++i) held.Add(pairs[i]);
-  // If the hold was written late, they are of passes that were not written. But
-  // names keep their samples, so earlier ones may have shown the same pairs.
-  held_twice_ = held_from_before_;
 }
 
 void LedgerPass::Trim() {
-  if (std::exchange(held_twice_, false)) held = LastOfEach(held, begin.names);
+  if (std::exchange(held_twice_, false)) {
+    const PackedPairs once = LastOfEach(held, begin.names);
+    held = PackedPairs(begin.names);
+    ForEachBut(once, Unpacked(shown),
+               [&](const NameBinding& pair) { held.Add(pair); });
+  }
   unnamed.Settle();
   tally.recent.Trim();
   held.Trim();

@@ -113,8 +113,7 @@ struct LedgerPass {
   uint32_t by_hand = 0;  // noted in this pass, besides that of `begin`
 
  private:
-  bool held_from_before_ = false;  // some of `held`
-  bool held_twice_ = false;        // perhaps some of `held`
+  bool held_twice_ = false;  // perhaps some of `held`, or of it and `shown`
 };
 
 // Returns whether two epochs of one view, perhaps on different nodes, show the

@@ -161,6 +161,16 @@ void LedgerWriter::ConsumedUnder(const NameBinding& pair) {
   }
 }
 
+void LedgerWriter::Bound(const NameBinding& pair) {
+  MutexLock lock(mu_);
+  if (!Records()) return;
+  if (KeepsUp() && Took(ledger_->Bound(view_, pair))) return;
+  if (!late_) return;
+  PackedPairs pairs(late_->pass.begin.names);
+  pairs.Add(pair);
+  late_->pass.Bound(pairs);
+}
+
 void LedgerWriter::Opened(const LedgerOpens& opens) {
   MutexLock lock(mu_);
   if (!Records()) return;

@@ -84,6 +84,7 @@ class LedgerWriter {
   void Adopt(const LedgerState& state) ABSL_LOCKS_EXCLUDED(mu_);
   void Consumed(uint64_t sample) ABSL_LOCKS_EXCLUDED(mu_);
   void ConsumedUnder(const NameBinding& pair) ABSL_LOCKS_EXCLUDED(mu_);
+  void Bound(const NameBinding& pair) ABSL_LOCKS_EXCLUDED(mu_);
   void Opened(const LedgerOpens& opens) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Only the readers that were announced last may say what they read whole.

@@ -2,9 +2,9 @@
 #include "core/pool/sample_producer.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -16,11 +16,6 @@ namespace {
 // yet what is asked for last does not arrive much later.
 constexpr uint64_t kLeastOnWay = 32 << 20;
 
-// The bytes that all samples together take in the pool.
-uint64_t BytesOf(const BinderInput& input) {
-  return std::accumulate(input.bytes.begin(), input.bytes.end(), uint64_t{0});
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<SampleProducer>> SampleProducer::Make(
@@ -29,10 +24,12 @@ absl::StatusOr<std::shared_ptr<SampleProducer>> SampleProducer::Make(
   RETURN_IF_ERROR(memory.CheckLeast(kLeastMemory));
   RETURN_IF_ERROR(
       memory.bypass->Prepare(parts.dataset->catalogue().file_devices()));
-  ASSIGN_OR_RETURN(std::unique_ptr<PoolShare> pool,
-                   memory.pool->Open({.name = memory.name,
-                                      .guarantee = memory.guarantee,
-                                      .most = BytesOf(*parts.input)}));
+  const std::vector<uint64_t>& bytes = parts.input->bytes;
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<PoolShare> pool,
+      memory.pool->Open({.name = memory.name,
+                         .guarantee = memory.guarantee,
+                         .most = absl::c_accumulate(bytes, uint64_t{0})}));
   std::shared_ptr<SampleProducer> producer(
       new SampleProducer(std::move(parts), std::move(pool)));
   producer->pool_->Follow(
@@ -66,6 +63,7 @@ void SampleProducer::BeginEpoch(Seed seed, Epoch epoch,
     DropUnread(bound);
     binder_->BeginEpoch(seed, epoch, bound);
     served_.ClearAll();
+    opened_.clear();
     DropUncounted();
     for (const NameBinding& pair : bound) served_.Set(pair.sample);
     ++epochs_;
@@ -100,21 +98,6 @@ SampleId SampleProducer::Bind(SampleId name) {
   return sample;
 }
 
-bool SampleProducer::IsReady(SampleId name) const {
-  MutexLock lock(mu_);
-  return binder_->IsReady(name);
-}
-
-absl::optional<SampleId> SampleProducer::Bound(SampleId name) const {
-  MutexLock lock(mu_);
-  return binder_->Bound(name);
-}
-
-absl::optional<SampleId> SampleProducer::NameOf(SampleId sample) const {
-  MutexLock lock(mu_);
-  return binder_->NameOf(sample);
-}
-
 ProducerStatus SampleProducer::status() const {
   ProducerStatus status;
   status.memory_limit = pool_->pool_capacity();
@@ -136,17 +119,10 @@ ProducerStatus SampleProducer::status() const {
   return status;
 }
 
-uint32_t SampleProducer::Columns(SampleId sample) const {
-  return dataset_->grouping().columns(sample);
-}
-
-EntryId SampleProducer::Member(SampleId sample, uint32_t column) const {
-  return dataset_->grouping().member(sample, column);
-}
-
 void SampleProducer::Plan(Pieces& pieces) {
   if (!wanted_ || stopped_) return;
   const uint64_t most = std::max(kLeastOnWay, memory_bytes_ / 4);
+  CloseReported();
   DropLingering();
   while (on_way_ < most) {
     // A job of one epoch would never read samples of the next epoch.

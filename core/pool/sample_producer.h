@@ -12,6 +12,7 @@
 #ifndef SHUFFLEFS_CORE_POOL_SAMPLE_PRODUCER_H_
 #define SHUFFLEFS_CORE_POOL_SAMPLE_PRODUCER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -49,6 +50,9 @@ class SampleProducer : public ContentProvider,
  public:
   // The least memory that a producer needs: room for a few samples.
   static constexpr uint64_t kLeastMemory = 2 << 20;
+  // A reader has asked for the last bytes of a file by then, or goes on past
+  // the pool.
+  static constexpr std::chrono::milliseconds kOpenLong{1000};
 
   struct Parts {
     std::shared_ptr<const Dataset> dataset;
@@ -71,9 +75,18 @@ class SampleProducer : public ContentProvider,
   void BeginEpoch(Seed seed, Epoch epoch,
                   absl::Span<const NameBinding> bound) override;
   SampleId Bind(SampleId name) override;
-  bool IsReady(SampleId name) const override;
-  absl::optional<SampleId> Bound(SampleId name) const override;
-  absl::optional<SampleId> NameOf(SampleId sample) const override;
+  bool IsReady(SampleId name) const override {
+    MutexLock lock(mu_);
+    return binder_->IsReady(name);
+  }
+  absl::optional<SampleId> Bound(SampleId name) const override {
+    MutexLock lock(mu_);
+    return binder_->Bound(name);
+  }
+  absl::optional<SampleId> NameOf(SampleId sample) const override {
+    MutexLock lock(mu_);
+    return binder_->NameOf(sample);
+  }
 
   const NodeShares::Chunks& chunks() const override { return input_->chunks; }
   bool Holds(SampleId sample) const override {
@@ -101,7 +114,9 @@ class SampleProducer : public ContentProvider,
   bool IsResident(EntryId) const override { return true; }
   bool kernel_should_cache() const override { return false; }
   void Read(EntryId file, uint64_t offset, uint64_t length,
-            ReadDone done) override;
+            ReadDone done) override {
+    Read(file, {offset, length, std::move(done)});
+  }
   // Bytes in memory that `owner` keeps.
   struct HeldBytes {
     std::vector<iovec> pieces;
@@ -120,10 +135,19 @@ class SampleProducer : public ContentProvider,
   void Close(EntryId file) override;
   ProducerStatus status() const override;
 
+  // A reader has opened the file, and nobody will say when it closes it: the
+  // kernel reports opens only. After kOpenLong the file counts as closed. If
+  // the kernel has its pages, the reader never asks for bytes.
+  void NoteReportedOpen(EntryId file);
+
  private:
   struct Held : FileExtent {
     bool counted = true;  // the binder counts it as on its way or here
     bool closed = false;  // no reader wants it; leaves when it arrives
+  };
+  struct ReportedFile {
+    EntryId file;
+    std::chrono::steady_clock::time_point since;
   };
   using Pieces = std::vector<FilePiece>;
 
@@ -158,6 +182,10 @@ class SampleProducer : public ContentProvider,
   bool LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The reader of `file` is done with it.
   void Finish(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The reader of `file` closed it. Returns whether that may free memory.
+  bool CloseNow(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same for what was opened long ago.
+  void CloseReported() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropLingering() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The epoch is over. Forgets what lingers, and drops what the binder does not
   // count.
@@ -169,8 +197,12 @@ class SampleProducer : public ContentProvider,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns whether all files of the sample are in memory.
   bool SampleIsHere(SampleId sample) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  uint32_t Columns(SampleId sample) const;
-  EntryId Member(SampleId sample, uint32_t column) const;
+  uint32_t Columns(SampleId sample) const {
+    return dataset_->grouping().columns(sample);
+  }
+  EntryId Member(SampleId sample, uint32_t column) const {
+    return dataset_->grouping().member(sample, column);
+  }
 
   void Refill();
   void Send(Pieces pieces, EntryId wanted);
@@ -181,8 +213,12 @@ class SampleProducer : public ContentProvider,
   // So many bytes of the file went to a reader.
   void Delivered(EntryId file, const std::shared_ptr<Held>& held,
                  uint64_t length) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Wait() const;  // a reader begins to wait for the source
-  void Waited() const;
+  void Wait() const {  // a reader begins to wait for the source
+    if (stall_ != nullptr) stall_->Enter();
+  }
+  void Waited() const {
+    if (stall_ != nullptr) stall_->Leave();
+  }
 
   // Constant after construction.
   const std::shared_ptr<const Dataset> dataset_;
@@ -213,6 +249,8 @@ class SampleProducer : public ContentProvider,
   std::deque<EntryId> lingering_ ABSL_GUARDED_BY(mu_);
   // Files that other nodes have read last, oldest first.
   std::deque<EntryId> read_by_others_ ABSL_GUARDED_BY(mu_);
+  // Files whose opens were reported in this epoch, oldest first.
+  std::deque<ReportedFile> opened_ ABSL_GUARDED_BY(mu_);
   StagedSets sets_;  // self-synchronised, by mu_
 };
 

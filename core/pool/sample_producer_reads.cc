@@ -14,19 +14,6 @@ constexpr size_t kMostReadByOthers = 64;
 
 }  // namespace
 
-void SampleProducer::Wait() const {
-  if (stall_ != nullptr) stall_->Enter();
-}
-
-void SampleProducer::Waited() const {
-  if (stall_ != nullptr) stall_->Leave();
-}
-
-void SampleProducer::Read(EntryId file, uint64_t offset, uint64_t length,
-                          ReadDone done) {
-  Read(file, {offset, length, std::move(done)});
-}
-
 void SampleProducer::Read(EntryId file, ReadWaiter waiter) {
   waiter = BypassReads::Clip(dataset_->catalogue(), file, std::move(waiter));
   if (waiter.length == 0) {
@@ -200,18 +187,45 @@ void SampleProducer::Finish(EntryId file) {
 void SampleProducer::Close(EntryId file) {
   {
     MutexLock lock(mu_);
-    const std::shared_ptr<Held> held = held_.Find(file);
-    if (held == nullptr) return;
-    // This epoch does not show it: it was opened in an earlier one.
-    if (Foreign(file, *held)) return;
-    if (KeptForNext(file, *held) || Keep(file, *held)) return;
-    if (held->here) {
-      Finish(file);
-    } else {
-      held->closed = held->waiters.empty();
-    }
+    if (!CloseNow(file)) return;
   }
   Refill();
+}
+
+bool SampleProducer::CloseNow(EntryId file) {
+  const SampleId sample = dataset_->grouping().sample(file);
+  const std::shared_ptr<Held> held = held_.Find(file);
+  if (held == nullptr) {
+    // Nobody asked for its bytes, so nobody will: the kernel has them.
+    if (!repeats() && binder_->NameOf(sample) && served_.Set(sample.value())) {
+      binder_->Bypassed(sample);
+    }
+    return false;
+  }
+  // This epoch does not show it: it was opened in an earlier one.
+  if (Foreign(file, *held)) return false;
+  if (KeptForNext(file, *held) || Keep(file, *held)) return false;
+  if (!held->here) {
+    held->closed = held->waiters.empty();
+    return true;
+  }
+  Finish(file);
+  return true;
+}
+
+void SampleProducer::NoteReportedOpen(EntryId file) {
+  MutexLock lock(mu_);
+  opened_.push_back({file, std::chrono::steady_clock::now()});
+  CloseReported();
+}
+
+void SampleProducer::CloseReported() {
+  if (opened_.empty()) return;
+  const auto long_ago = std::chrono::steady_clock::now() - kOpenLong;
+  while (!opened_.empty() && opened_.front().since < long_ago) {
+    CloseNow(opened_.front().file);
+    opened_.pop_front();
+  }
 }
 
 }  // namespace shufflefs

@@ -87,6 +87,13 @@ std::string OpensWarning(const ViewSetup& setup, bool records,
          "epoch; for epoch.advance = auto, mount with -o open=seen";
 }
 
+std::string SharingWarning(const ViewSetup& setup, const NameSharing& sharing) {
+  if (setup.shared == nullptr || !sharing.members.empty()) return "";
+  return "peers: names show their own samples: not all nodes have joined, or "
+         "they joined after something was read and share the next epoch; see "
+         "shufflectl peers";
+}
+
 std::string SwitchWarning(const ViewSetup& now, const ViewSetup& next,
                           bool returns) {
   std::string effect = EffectWarning(next);

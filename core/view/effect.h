@@ -25,6 +25,9 @@ std::string PassWarning(const ViewSetup& setup, ReadBefore waits_for);
 // `records`: as in EndsByOpens.
 std::string OpensWarning(const ViewSetup& setup, bool records, bool sees_opens);
 
+// A warning if nodes are to share the names of an epoch, and do not. "" if not.
+std::string SharingWarning(const ViewSetup& setup, const NameSharing& sharing);
+
 // A warning if `next` has no effect, or if the switch from `now` to it waits
 // for more than the end of a pass. `returns`: for names to show their own
 // samples. "" if not.

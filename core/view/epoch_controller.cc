@@ -16,22 +16,6 @@ namespace {
 // mid-epoch.
 constexpr size_t kMostRetained = 8192;
 
-std::string VerdictName(char rule) {
-  switch (rule) {
-    case 't':
-      return "takeover";
-    case 's':
-      return "signal";
-    default:
-      return std::string(1, rule);
-  }
-}
-
-constexpr char kNotShared[] =
-    "peers: names show their own samples: not all nodes have joined, or they "
-    "joined after something was read and share the next epoch; see shufflectl "
-    "peers";
-
 bool ShowsItself(const NameBinding& pair) { return pair.name == pair.sample; }
 
 // With mini-epochs a name may show nothing yet.
@@ -107,22 +91,16 @@ absl::optional<int> MovesBy(EntryId file, uint32_t reader, RecordEpoch& shown,
 }
 
 // Opens of retained names may be reported yet, and no lookup precedes them.
-void NoteRetained(const std::vector<NameBinding>& retained,
+void NoteRetained(const std::vector<NameBinding>& retained, bool by_name,
                   OpenTracker& tracker) {
   for (const NameBinding& pair : retained) {
-    tracker.NoteRetained(SampleId(pair.sample));
+    tracker.NoteRetained(SampleId(by_name ? pair.name : pair.sample));
   }
 }
 
 void AddOpens(const OpenTracker& tracker, ViewEpochStatus& status) {
   status.consumed = tracker.consumed();
   status.rereads = tracker.rereads();
-}
-
-void AddWarnings(const SharedNames& names, const NameSharing& sharing,
-                 ViewEpochStatus& status) {
-  if (sharing.members.empty()) status.warnings.push_back(kNotShared);
-  status.warnings.push_back(names.Warning());
 }
 
 void AddSwitchWarning(const ViewSetup& now, const ViewSetup* next,
@@ -204,16 +182,28 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
     if (!seen.fresh) journal_.Again(name, outcome);
     return {};
   }
-  JudgeReports(job_tracker_->Resolve(reader, now), seen);
-  guard_.Suspect(seen.suspicion);
-  std::vector<uint64_t> keep = outcome.retained;
   const bool again = MayNotRetain(*binding_, name, pending_.get()) &&
                      outcome.begins_pass && !reported_.expected() &&
                      tracker_->MaySendBack(reader);
-  if (again) std::erase(keep, name.value());
+  if (again) std::erase(outcome.retained, name.value());
+  Effects effects = EndPass(job_tracker_->Resolve(reader, now), seen);
+  if (effects.begun == 0) return effects;
+  live_->NoteOpen();  // the verdict's open belongs to the new epoch
+  if (again && tracker_ != nullptr) tracker_->SendBack(name, reader);
+  effects.stale = again;
+  return effects;
+}
+
+EpochController::Effects EpochController::EndPass(JobId job,
+                                                  OpenTracker::Seen& seen) {
+  JudgeReports(job, seen);
+  guard_.Suspect(seen.suspicion);
+  const EpochOutcome& outcome = seen.outcome;
+  std::vector<uint64_t> keep = outcome.retained;
   if (outcome.verdict == Verdict::kHold) {
     if (MayHold(outcome.reason, *binding_, pending_.get())) {
-      Hold(outcome);
+      HoldAs({Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)},
+             HoldReasonName(outcome.reason), outcome);
       if (reported_.expected()) live_->Reopen();
       return {.committed = tracker_->HideWalks()};
     }
@@ -225,14 +215,7 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
   Begin(Boundary{Epoch(epoch_.value() + 1),
                  ShownPairsOf(*binding_, std::move(keep)),
                  VerdictName(outcome.rule)});
-  live_->NoteOpen();  // the verdict's open belongs to the new epoch
-  if (again && tracker_ != nullptr) tracker_->SendBack(name, reader);
-  return {.begun = notifier_->begun(), .stale = again};
-}
-
-void EpochController::Hold(const EpochOutcome& outcome) {
-  HoldAs({Epoch(epoch_.value() + 1), {}, VerdictName(outcome.rule)},
-         HoldReasonName(outcome.reason), outcome);
+  return {.begun = notifier_->begun()};
 }
 
 void EpochController::HoldAs(Boundary boundary, absl::string_view reason,
@@ -284,7 +267,7 @@ void EpochController::Begin(Boundary boundary) {
   journal_.Begun(Record(), *binding_, tracker_.get());
   if (reported_.expected() && tracker_ != nullptr) {
     journal_.OpensAreLate();
-    NoteRetained(boundary.retained, *tracker_);
+    NoteRetained(boundary.retained, binding_->repeats(), *tracker_);
   }
   if (before != nullptr) journal_.Switched(epoch_, *before, *setup_);
   Publish();
@@ -320,11 +303,6 @@ void EpochController::MakeWatch() {
   if (before == nullptr) return;
   tracker_->TakeRetried(*before);
   tracker_->Restore({.opened = before->OpenedBefore()});
-}
-
-LedgerEpoch EpochController::Record() const {
-  return guard_.Marked(
-      journal_.Record(*setup_, *binding_, epoch_, records_.get()));
 }
 
 bool EpochController::StopBinding() {
@@ -439,11 +417,12 @@ EpochController::Effects EpochController::NoteWalksShown(
 EpochController::Effects EpochController::CountReport(
     const ReportedOpen& open, std::chrono::milliseconds now) {
   live_->NoteOpen();
-  setup_->NoteOpen(open.file, open.reader, now);
+  setup_->NoteReportedOpen(open.file, open.reader, now);
   const absl::optional<SampleId> name = NameOf(open);
   if (!name) return {};
   const SampleId sample = setup_->dataset->grouping().sample(open.file);
-  if (!tracker_->TakeReport(sample, open.reader)) return {};
+  const SampleId walked_to = binding_->repeats() ? *name : sample;
+  if (!tracker_->TakeReport(walked_to, open.reader)) return {};
   Effects effects = Count(*name, open.reader, now);
   effects.doubted = tracker_ != nullptr && tracker_->ShowDueWalks();
   return effects;
@@ -489,7 +468,8 @@ ViewEpochStatus EpochController::Status() const {
   status.warnings.push_back(journal_.Warning());
   if (tracker_) status.warnings.emplace_back(reported_.Warning());
   if (grouped()) status.warnings.push_back(group_->Warning());
-  if (setup_->shared != nullptr) AddWarnings(*setup_->shared, sharing_, status);
+  status.warnings.push_back(SharingWarning(*setup_, sharing_));
+  if (setup_->shared) status.warnings.push_back(setup_->shared->Warning());
   status.warnings.push_back(
       OpensWarning(*setup_, records_ != nullptr, sees_opens_));
   AddSwitchWarning(*setup_, pending_.get(), *binding_, status);

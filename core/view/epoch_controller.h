@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -127,6 +128,15 @@ class EpochController {
   // they cannot be sent back.
   void ExpectReports();
   void NoteUnseenReader() { reported_.MissReader(); }
+  // A thread looks `name` up, and is not told yet what it shows. Under a policy
+  // that repeats samples, an epoch of reported opens ends so, if every name was
+  // opened. An open could not be sent back, so its name would have to be
+  // retained. A reader of a fixed order would retain the same name for ever.
+  Effects EndPassByLookup(SampleId name, uint32_t reader,
+                          std::chrono::milliseconds now);
+  // A thread is about to be told what `name` shows in `binding`, which has just
+  // been bound. `noted_as`: as EpochLookups notes it.
+  void NoteBound(const Binding& binding, SampleId name, SampleId noted_as);
   // Counts all opens that have returned to their readers by now.
   Effects TakeReports(std::chrono::milliseconds now);
   // The same, after the kernel was told of Effects::doubted.
@@ -164,8 +174,13 @@ class EpochController {
   bool from_ledger() const { return from_ledger_; }
   // Between Close and what follows, opens must wait, and then be tried again.
   bool closed() const { return closed_; }
-  void Close();
-  void Reopen();
+  void Close() {
+    closed_ = true;
+    live_->Close();
+  }
+  void Reopen() {
+    if (std::exchange(closed_, false)) live_->Reopen();
+  }
   Effects BeginEpoch(EpochBoundary boundary);
   // Names of the epoch that is live are shared from now on.
   Effects JoinSharing(const EpochBoundary& boundary);
@@ -200,6 +215,8 @@ class EpochController {
   // Over containers. `by`: 1, or -1 to return to the pass before.
   Effects BeginPass(int by);
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
+  // Begins the next epoch, or holds it, as `seen` says.
+  Effects EndPass(JobId job, OpenTracker::Seen& seen);
   Effects CountReport(const ReportedOpen& open, std::chrono::milliseconds now);
   // A pass has ended by an open of `job`. If opens come by reports, no lookup
   // is answered from now on. Changes the verdict to hold if it is not certain
@@ -210,7 +227,6 @@ class EpochController {
   absl::optional<SampleId> NameOf(const ReportedOpen& open) const;
   Effects CountForGroup(SampleId name, uint32_t reader,
                         std::chrono::milliseconds now);
-  void Hold(const EpochOutcome& outcome);
   // Names keep what they show. Names that nobody asked for yet show their own
   // samples. This happens at once if few names are bound, else from the next
   // boundary on. Returns true if names were rebound.
@@ -218,7 +234,10 @@ class EpochController {
   bool counts_opens() const { return sees_opens_ && setup_->rebinds(); }
   bool waits() const { return waiting_ != ReadBefore::kNothing; }
   void MakeWatch();
-  LedgerEpoch Record() const;
+  LedgerEpoch Record() const {
+    return guard_.Marked(
+        journal_.Record(*setup_, *binding_, epoch_, records_.get()));
+  }
   bool Resume(LedgerState& last);
   bool GoOn(LedgerState& last);
 

@@ -225,6 +225,10 @@ void EpochJournal::Consumed(const Binding& binding, SampleId name) {
   }
 }
 
+void EpochJournal::Bound(const Binding& binding, SampleId name) {
+  writer_->Bound({name.value(), binding.ShownSample(name).value()});
+}
+
 std::string EpochJournal::Warning() const {
   const std::string warning = writer_->Warning();
   return warning.empty() ? dropped_ : warning;

@@ -69,6 +69,9 @@ class EpochJournal {
   // The first open of the name in the epoch. Records the sample that the name
   // shows.
   void Consumed(const Binding& binding, SampleId name);
+  // A thread is told what the name shows, and its open will be known late. So a
+  // run after a kill binds it alike.
+  void Bound(const Binding& binding, SampleId name);
   // A later open of the name. Records what it may be a sign of.
   void Again(SampleId name, const EpochOutcome& outcome);
 

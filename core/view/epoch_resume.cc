@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of EpochController that goes on with an epoch which it did not begin
 // by itself: from the ledger after a restart, from the token that a job saved,
-// or as the group of several nodes says. Also the part for listings.
+// or as the group of several nodes says. Also what lookups
+// and listings do.
 #include <algorithm>
 #include <utility>
 
@@ -337,21 +338,32 @@ EpochController::Effects EpochController::JoinSharing(
   return {.begun = notifier_->begun()};
 }
 
-void EpochController::Close() {
-  closed_ = true;
-  live_->Close();
-}
-
-void EpochController::Reopen() {
-  if (std::exchange(closed_, false)) live_->Reopen();
-}
-
 EpochController::Effects EpochController::BeginEpoch(Boundary boundary) {
   const bool was_opened = !boundary.opened.empty();
   closed_ = false;
   Begin(std::move(boundary));
   if (was_opened) live_->NoteOpen();
   return {.begun = notifier_->begun()};
+}
+
+EpochController::Effects EpochController::EndPassByLookup(
+    SampleId name, uint32_t reader, std::chrono::milliseconds now) {
+  Effects all = TakeReports(now);
+  if (all.begun != 0 || tracker_ == nullptr || grouped() ||
+      !reported_.are_whole() || !tracker_->IsPassOver(name, reader, now)) {
+    return all;
+  }
+  OpenTracker::Seen seen = tracker_->EndPass(now);
+  return EndPass(job_tracker_->Resolve(reader, now), seen);
+}
+
+void EpochController::NoteBound(const Binding& binding, SampleId name,
+                                SampleId noted_as) {
+  if (&binding != binding_.get() || tracker_ == nullptr) return;
+  EpochLookups& lookups = *tracker_->lookups();
+  if (lookups.WasLookedUp(noted_as)) return;
+  journal_.Bound(binding, name);
+  lookups.TakeLookup(noted_as);  // others are told only what is in the ledger
 }
 
 EpochController::Effects EpochController::NoteListing(

@@ -18,14 +18,9 @@ bool LearnsFromOpens(const ViewSetup& setup) {
 
 // Returns why opens in this view need an answer of their own, or "".
 std::string NeedsAnswers(const ViewSetup& setup) {
-  if (setup.binds_on_demand()) {
-    return absl::StrCat("policy = ", setup.policy->name(),
-                        " binds names as they are opened");
-  }
-  if (setup.records.producer != nullptr) {
-    return "records of containers are shuffled";
-  }
-  return "";
+  return setup.records.producer != nullptr
+             ? "records of containers are shuffled"
+             : "";
 }
 
 using Setups = absl::Span<const std::shared_ptr<const ViewSetup>>;
@@ -94,9 +89,8 @@ OpensSeen OpensByDefault(Setups setups, const OpensPossible& possible) {
 }  // namespace
 
 absl::Status CheckOpens(const ViewSetup& setup, bool sees, bool reports) {
-  const bool suits = setup.binds_on_demand()
-                         ? sees && !reports
-                         : !sees || !reports || NeedsAnswers(setup).empty();
+  const bool suits =
+      sees ? !reports || NeedsAnswers(setup).empty() : !setup.binds_on_demand();
   if (suits) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("policy = ", setup.policy->name(),

@@ -90,14 +90,19 @@ View::Found View::Lookup(EntryId name, int32_t pid,
     if (!grouping.place(name)) return Found{name, false};
     BoundNames* const bound_names = binding.bound_names().get();
     const SampleId own = grouping.sample(name);
+    if (binding.repeats() && EndsPass(*live, own, reader, now)) continue;
     if (bound_names != nullptr) bound_names->Bind(own);
     live->setup->NoteLookup(name, reader, now);
     const EntryId shown = binding.Shown(name);
     const uint32_t ordinal = binding.OrdinalOf(own);
     // Lookups are noted by the sample whose node is looked up, because the
     // nodes of one sample differ.
-    const EpochLookups::Told told = live->lookups->Note(
-        binding.repeats() ? own : grouping.sample(shown), reader);
+    const SampleId noted_as = binding.repeats() ? own : grouping.sample(shown);
+    if (bound_names != nullptr && controller_.expects_reports() &&
+        !live->lookups->WasLookedUp(noted_as)) {
+      NoteBound(binding, own, noted_as);
+    }
+    const EpochLookups::Told told = live->lookups->Note(noted_as, reader);
     // A thread that was sent back opens what it is told now. That must not be
     // of the previous epoch.
     if (told == EpochLookups::Told::kNothing) continue;
@@ -107,6 +112,24 @@ View::Found View::Lookup(EntryId name, int32_t pid,
     if (!lasts && controller_.expects_reports()) reports_->Collect();
     return Found{shown, true, bound_names == nullptr, lasts, ordinal};
   }
+}
+
+bool View::EndsPass(const LiveEpoch& live, SampleId name, uint32_t reader,
+                    std::chrono::milliseconds now) {
+  if (!controller_.expects_reports() || !live.lookups->shows_walks()) {
+    return false;
+  }
+  const Effects effects = controller_.RunAt(now, [&](EpochController& epochs) {
+    return epochs.EndPassByLookup(name, reader, now);
+  });
+  return effects.begun != 0;
+}
+
+void View::NoteBound(const Binding& binding, SampleId name, SampleId noted_as) {
+  controller_.Run([&](EpochController& epochs) {
+    epochs.NoteBound(binding, name, noted_as);
+    return Effects();
+  });
 }
 
 View::OpenVerdict View::Open(EntryId file, int32_t pid,

@@ -226,6 +226,13 @@ class View {
  private:
   using Effects = EpochController::Effects;
 
+  // Returns whether that lookup begins the next epoch. It must then look up
+  // there. See EpochController::EndPassByLookup.
+  bool EndsPass(const LiveEpoch& live, SampleId name, uint32_t reader,
+                std::chrono::milliseconds now);
+  // See EpochController::NoteBound.
+  void NoteBound(const Binding& binding, SampleId name, SampleId noted_as);
+
   // Constant after construction.
   const uint32_t id_;
   const std::string name_;

@@ -411,6 +411,12 @@ void ViewSetup::NoteOpen(EntryId file, uint32_t reader,
   if (prefetcher != nullptr) prefetcher->OnOpen(file, reader, now);
 }
 
+void ViewSetup::NoteReportedOpen(EntryId file, uint32_t reader,
+                                 std::chrono::milliseconds now) const {
+  NoteOpen(file, reader, now);
+  if (binds_on_demand()) samples->NoteReportedOpen(file);
+}
+
 uint64_t OptionsHash(const ViewConfig& config, PolicyTable policies) {
   // The places in between belong to policies' keys.
   const RecordOptions& record = config.record;

@@ -197,6 +197,9 @@ struct ViewSetup {
   // Thread `reader` (0 = hidden) has opened `file`.
   void NoteOpen(EntryId file, uint32_t reader,
                 std::chrono::milliseconds now) const;
+  // The same if the kernel reported it afterwards. No close will be told.
+  void NoteReportedOpen(EntryId file, uint32_t reader,
+                        std::chrono::milliseconds now) const;
   bool binds_on_demand() const { return samples != nullptr && rebinds(); }
   // Returns whether, besides, an epoch may show a sample under several names or
   // none.

@@ -129,7 +129,7 @@ def verdict_faults():
         "epoch_verdict": {
             *re.findall(r"'(\w)'", body(detector, "TestWindows")),
             *re.findall(r"Declare\('(\w)'", (ROOT / detector).read_text()),
-            *re.findall(returned, body("core/view/epoch_controller.cc",
+            *re.findall(returned, body("core/epoch/epoch_detector.cc",
                                        "VerdictName")),
             *re.findall(r'verdict = "(\w+)"', decision)},
         "epoch_hold_reason": set(

@@ -13,6 +13,11 @@
 #include <random>
 #include <set>
 
+#include "core/pool/chunk_map.h"
+#include "policies/brand/group_binder.h"
+#include "policies/met/met_binder.h"
+#include "tests/core/pool/held_source.h"
+#include "tests/core/pool/test_memory.h"
 #include "tests/core/view/view_fixture.h"
 #include "tests/testing/epoch_cases.h"
 
@@ -28,6 +33,42 @@ uint64_t Seed() {
   const char* text = std::getenv("SHUFFLEFS_MODEL_SEED");
   return text == nullptr ? std::random_device()()
                          : std::strtoull(text, nullptr, 10);
+}
+
+constexpr uint64_t kMemory = uint64_t{8} << 20;
+
+std::unique_ptr<Binder> BinderOf(const ViewConfig& config,
+                                 const BinderInput& input) {
+  if (config.policy == "brand") return std::make_unique<GroupBinder>(input);
+  return std::make_unique<MetBinder>(MetOptions::Of(config.policy_options),
+                                     input);
+}
+
+// Producers whose samples never come. Names are bound all the same.
+absl::StatusOr<std::shared_ptr<SampleProducer>> MakeProducer(
+    const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
+  auto input = std::make_unique<BinderInput>();
+  input->grouping = &dataset->grouping();
+  input->bytes.assign(dataset->grouping().sample_count(), 4096);
+  input->chunks =
+      ComposeMixedChunks(dataset->grouping(), dataset->key(), /*files=*/8);
+  input->dataset_key = dataset->key();
+  input->memory_bytes = kMemory;
+  SampleProducer::Parts parts;
+  parts.dataset = std::move(dataset);
+  parts.memory = testing_support::TestMemory(kMemory);
+  parts.binder = BinderOf(config, *input);
+  parts.input = std::move(input);
+  parts.source = std::make_unique<testing_support::HeldSource>();
+  return SampleProducer::Make(std::move(parts));
+}
+
+void BindOnDemand(ViewFixture& fixture) {
+  fixture.samples = [](const ViewConfig& config,
+                       std::shared_ptr<const Dataset> dataset, const Policy&,
+                       const ViewRecords&) {
+    return MakeProducer(config, std::move(dataset));
+  };
 }
 
 // As fanotify does, it merges an open into one by the same thread of the same
@@ -46,7 +87,7 @@ class FakeReports : public OpenReports {
     queued_.clear();
   }
   void Add(const ReportedOpen& open) {
-    if (!queued_.emplace(open.file.value(), open.reader).second) return;
+    if (!queued_.emplace(open.file, open.ordinal, open.reader).second) return;
     queue_.opens.push_back(open);
   }
   // The queue overflows: everything in it is gone.
@@ -58,7 +99,7 @@ class FakeReports : public OpenReports {
  private:
   Taken taken_;
   Taken queue_;  // the kernel's
-  std::set<std::pair<uint64_t, uint32_t>> queued_;
+  std::set<std::tuple<EntryId, uint32_t, uint32_t>> queued_;
 };
 
 // A shell that starts a process for each file: `for f in …; do cat $f; done`.
@@ -84,6 +125,7 @@ struct Delays {
   int64_t report_us = 50;  // most until reports are read
   int64_t tell_us = 50;    // most until the kernel has done as told
   bool ends = false;       // each reader ends right after its open
+  bool reported = true;    // else each open is a request
 };
 
 class Replay {
@@ -100,7 +142,7 @@ class Replay {
     parts.on_rebind = [this](bool) { Tell(); };
     parts.on_doubted = [this] { Tell(); };
     view_ = std::make_unique<View>(std::move(parts));
-    view_->ExpectReports();
+    if (delays.reported) view_->ExpectReports();
     files_ = fixture.Files();
     if (delays_.ends) Start(stream_.front().family, stream_.front().family, 1);
     for (const testing_support::StreamOpen& open : stream_) {
@@ -135,12 +177,25 @@ class Replay {
     return loss;
   }
   uint64_t rebound() const { return rebound_; }
+  // How often each sample was opened by all jobs and passes.
+  std::map<EntryId, uint64_t> Opens() const {
+    std::map<EntryId, uint64_t> opens;
+    for (const EntryId file : files_) opens[file] = 0;
+    for (const auto& [pass, shown] : shown_) {
+      for (const auto& [name, sample] : shown) ++opens[sample];
+    }
+    return opens;
+  }
 
  private:
+  struct Node {
+    EntryId file;
+    uint32_t ordinal = 0;
+  };
   struct UnderWay {
     int64_t time;
     size_t open;
-    EntryId file;
+    Node node;
     bool operator<(const UnderWay& other) const { return time > other.time; }
   };
 
@@ -200,26 +255,46 @@ class Replay {
     }
     if (delays_.ends) Start(one.reader, one.family, one.family);
     const auto known = known_.find(one.name);
-    EntryId file(0);
+    Node node{EntryId(0)};
     if (known != known_.end()) {
-      file = known->second;
+      node = known->second;
     } else {
       const View::Found found = view_->Lookup(
           files_[one.name], static_cast<int32_t>(one.reader), Now());
-      file = found.shown;
-      if (found.lasts) known_.emplace(one.name, file);
+      node = {found.shown, found.ordinal};
+      if (found.lasts) known_.emplace(one.name, node);
     }
-    under_way_.push({now_ + Draw(delays_.walk_us), open, file});
+    under_way_.push({now_ + Draw(delays_.walk_us), open, node});
   }
 
   void End() {
     const UnderWay done = under_way_.top();
     under_way_.pop();
     const testing_support::StreamOpen& one = stream_[done.open];
-    shown_[{one.job, one.pass}].emplace_back(one.name, done.file);
-    reports_.Add({done.file, 0, one.reader});
+    auto& shown = shown_[{one.job, one.pass}];
+    if (!delays_.reported) {
+      shown.emplace_back(one.name, Ask(one, done.node));
+      return;
+    }
+    shown.emplace_back(one.name, done.node.file);
+    reports_.Add({done.node.file, done.node.ordinal, one.reader});
     if (delays_.ends) EndReader(one.reader);
     if (done.open == overflow_at_) reports_.Overflow();
+  }
+
+  // The daemon answers the open, at the second try at the latest.
+  EntryId Ask(const testing_support::StreamOpen& one, Node node) {
+    const auto reader = static_cast<int32_t>(one.reader);
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      if (view_->Open(node.file, reader, Now(), node.ordinal) ==
+          View::OpenVerdict::kServe) {
+        return node.file;
+      }
+      const View::Found found = view_->Lookup(files_[one.name], reader, Now());
+      node = {found.shown, found.ordinal};
+    }
+    ADD_FAILURE() << "stale twice";
+    return node.file;
   }
 
   const Stream& stream_;
@@ -231,7 +306,7 @@ class Replay {
   std::unique_ptr<View> view_;
   std::vector<EntryId> files_;
   std::set<uint32_t> started_;
-  std::map<uint64_t, EntryId> known_;  // the kernel's names
+  std::map<uint64_t, Node> known_;  // the kernel's names
   std::priority_queue<UnderWay> under_way_;
   std::map<std::pair<int, int>, std::vector<std::pair<uint64_t, EntryId>>>
       shown_;
@@ -256,10 +331,11 @@ TEST(ReportedOpensTest,
   const uint64_t seed = Seed();
   std::cout << "SHUFFLEFS_MODEL_SEED=" << seed << "\n";
   ViewFixture fixture(3, 100);
+  BindOnDemand(fixture);
   fixture.Setup(ViewFixture::Config("lirs"));
   const uint64_t names = fixture.Files().size();
   uint64_t most_held = 0;
-  for (const std::string policy : {"lirs", "window"}) {
+  for (const std::string policy : {"lirs", "window", "brand"}) {
     for (const int64_t report_us : {0, 300, 5000, 50000}) {
       for (const uint64_t workers : {0, 2, 4}) {
         for (const int64_t open_us : {20, 200, 1500}) {
@@ -289,8 +365,8 @@ TEST(ReportedOpensTest, OtherJobsLoseNothingEither) {
   const uint64_t seed = Seed();
   std::cout << "SHUFFLEFS_MODEL_SEED=" << seed << "\n";
   ViewFixture fixture(3, 100);
-  const ViewConfig config = ViewFixture::Config("lirs");
-  fixture.Setup(config);
+  BindOnDemand(fixture);
+  fixture.Setup(ViewFixture::Config("lirs"));
   const uint64_t names = fixture.Files().size();
   LoaderOptions dropping = Fast(2, 200, seed);
   dropping.drop_last = true;
@@ -308,11 +384,63 @@ TEST(ReportedOpensTest, OtherJobsLoseNothingEither) {
       {"hidden", testing_support::Hide(
                      testing_support::OneJob(names, Fast(2, 200, seed), 8))},
       {"ranks", testing_support::Ranks(names, 4, 4, Fast(2, 200, seed))}};
-  for (const auto& [kind, stream] : streams) {
-    for (const int64_t report_us : {0, 300, 5000, 50000}) {
-      Replay replay(fixture, config, stream, {100, report_us, report_us}, seed);
-      replay.Run();
-      EXPECT_EQ(replay.Loss(), 0u) << kind << " report " << report_us;
+  for (const std::string policy : {"lirs", "brand"}) {
+    const ViewConfig config = ViewFixture::Config(policy);
+    for (const auto& [kind, stream] : streams) {
+      for (const int64_t report_us : {0, 300, 5000, 50000}) {
+        Replay replay(fixture, config, stream, {100, report_us, report_us},
+                      seed);
+        replay.Run();
+        EXPECT_EQ(replay.Loss(), 0u)
+            << policy << " " << kind << " report " << report_us;
+      }
+    }
+  }
+}
+
+// By how much the sample that was opened most often is ahead.
+uint64_t Spread(const Replay& replay) {
+  uint64_t least = ~uint64_t{0};
+  uint64_t most = 0;
+  for (const auto& [file, opens] : replay.Opens()) {
+    least = std::min(least, opens);
+    most = std::max(most, opens);
+  }
+  return most - least;
+}
+
+// met shows samples several times in an epoch, but in all as often as others,
+// however opens are seen. Names that several workers open first in a pass are
+// retained. A reader of a fixed order opens the same name first in every pass.
+TEST(ReportedOpensTest, MetShowsEachSampleEquallyOften) {
+  const uint64_t seed = Seed();
+  std::cout << "SHUFFLEFS_MODEL_SEED=" << seed << "\n";
+  constexpr int kEpochs = 12;
+  ViewFixture fixture(3, 100);
+  BindOnDemand(fixture);
+  ViewConfig config = ViewFixture::Config("met");
+  config.policy_options.Set("met.mini_epochs", 4);
+  config.policy_options.Set("met.repeat", 3);
+  config.policy_options.Set("met.epochs", kEpochs);
+  fixture.Setup(ViewFixture::Config("lirs"));
+  const uint64_t names = fixture.Files().size();
+  for (const bool fixed : {false, true}) {
+    for (const uint64_t workers : {0, 2, 4}) {
+      LoaderOptions options = Fast(workers, 400, seed + workers);
+      options.fixed_order = fixed;
+      const Stream stream = testing_support::OneJob(names, options, kEpochs);
+      Replay asked(fixture, config, stream, {200, 0, 0, false, false}, seed);
+      asked.Run();
+      for (const int64_t report_us : {0, 300, 5000}) {
+        const std::string row = (fixed ? "fixed order, " : "random order, ") +
+                                std::to_string(workers) + " workers, report " +
+                                std::to_string(report_us);
+        Replay replay(fixture, config, stream, {200, report_us, 300}, seed);
+        replay.Run();
+        EXPECT_LE(Spread(replay), std::max<uint64_t>(3, Spread(asked) + 1))
+            << row;
+        EXPECT_EQ(replay.rebound(), kEpochs - 1u) << row;
+      }
     }
   }
 }

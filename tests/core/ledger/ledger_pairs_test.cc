@@ -74,6 +74,36 @@ TEST_F(LedgerPairsTest, ThePairsOfAnEpochAreGivenBackInTheirOrder) {
   EXPECT_EQ(state.bound, (Pairs{{1, 2}, {5, 3}, {17, 3}, {3, 900}, {900, 17}}));
 }
 
+// A name that was looked up shows the same after a restart, opened or not.
+TEST_F(LedgerPairsTest, WhatWasToldIsKeptOnce) {
+  const Pairs told = {{17, 3}, {3, 900}, {900, 17}};
+  {
+    auto ledger = Open();
+    ASSERT_TRUE(ledger->BeginEpoch(Reactive(3)).ok());
+    for (const NameBinding& pair : told) {
+      ASSERT_TRUE(ledger->Bound(1, pair).ok());
+    }
+    Consume(*ledger, {told[1]});
+  }
+  EXPECT_EQ(StateOf().bound,
+            (Pairs{{1, 2}, {5, 3}, told[0], told[2], told[1]}));
+  {
+    // The next run is asked once more.
+    auto ledger = Open();
+    const LedgerState state = *ledger->TakeLastState("train");
+    ASSERT_TRUE(ledger->Continue(state).ok());
+    for (const NameBinding& pair : told) {
+      ASSERT_TRUE(ledger->Bound(1, pair).ok());
+    }
+    Consume(*ledger, {told[0]});
+    ASSERT_TRUE(ledger->Compact().ok());
+    Consume(*ledger, {told[2]});
+  }
+  const LedgerState state = StateOf();
+  EXPECT_EQ(state.bound, (Pairs{{1, 2}, {5, 3}, told[1], told[0], told[2]}));
+  EXPECT_EQ(state.bound_consumed, 3u);
+}
+
 TEST_F(LedgerPairsTest, LargeNumbersAreKept) {
   constexpr uint64_t kLast = kMaxLedgerNames - 1;
   const Pairs pairs = {{kLast, 0}, {0, kLast}, {0x123456789a, 0xfedcba9876}};

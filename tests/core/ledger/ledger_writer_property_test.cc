@@ -404,6 +404,10 @@ class TwoLedgers {
            [&] { writer_->Consumed(pair.sample); });
     } else if (opened_.insert(pair.name).second) {
       ++consumptions_;
+      if (Draw(2) == 0) {  // its lookup was told before
+        Both([&] { return sound_->Bound(view_, pair); },
+             [&] { writer_->Bound(pair); });
+      }
       Both([&] { return sound_->ConsumedUnder(view_, pair.name, pair.sample); },
            [&] { writer_->ConsumedUnder(pair); });
     }

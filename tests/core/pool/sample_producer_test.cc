@@ -82,6 +82,30 @@ TEST_F(SampleProducerTest, GivingBackLosesAndRepeatsNothing) {
   EXPECT_LE(producer_->status().pool_bytes, memory_.guarantee);
 }
 
+// The kernel had the pages of most files that were opened first, so nobody
+// reads them here, and nobody closes them.
+TEST_F(SampleProducerTest, FilesWhoseOpensWereReportedLeaveWithoutAClose) {
+  Make(1, 1200, 12000, 4 << 20);
+  uint64_t name = 0;
+  const auto open = [&](uint64_t until) {
+    for (; name < until; ++name) {
+      if (name % 8 == 0) ReadName(SampleId(name));
+      producer_->NoteReportedOpen(FileOf(producer_->Bind(SampleId(name))));
+      source_->ComeAll();
+    }
+  };
+  const auto read = [&](uint64_t until) {
+    const uint64_t before = producer_->status().bypass;
+    for (; name < until; ++name) ReadName(SampleId(name));
+    return producer_->status().bypass - before;
+  };
+  open(600);
+  EXPECT_GT(read(650), 30u) << "the pool is full of what nobody reads";
+  std::this_thread::sleep_for(SampleProducer::kOpenLong +
+                              std::chrono::milliseconds(10));
+  EXPECT_LT(read(1200), 60u);
+}
+
 // A node of several: it fetches the chunks that it owns, binds as many names,
 // and drops what it held for the others.
 TEST_F(SampleProducerTest, AShareIsFetchedAlone) {

@@ -82,6 +82,7 @@ class ViewFixture {
       return SampleAddresses(*source, of, PhysicalOptions());
     };
     tools.resolver = ByName();
+    tools.samples = samples;
     return tools;
   }
 
@@ -117,6 +118,7 @@ class ViewFixture {
   std::shared_ptr<const Catalogue> catalogue;
   std::unique_ptr<SourceDir> source;
   JobTracker job_tracker;
+  SampleProducerMaker samples;  // for policies that bind names on demand
   int rebound = 0;
 };
 
