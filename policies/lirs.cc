@@ -127,7 +127,8 @@ uint64_t LirsPolicy::block_bytes() const {
 }
 
 RecordBlocks LirsPolicy::record_blocks() const {
-  return {block_bytes(), std::max<uint64_t>(options_.batch, 1)};
+  return {block_bytes(), std::max<uint64_t>(options_.batch, 1),
+          kLirsKeys[1].key};
 }
 
 std::unique_ptr<const Order> LirsPolicy::MakeOrder(const Stratum& stratum,

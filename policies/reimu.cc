@@ -106,7 +106,8 @@ constinit const PolicyEntry kReimuEntry = {
 };
 
 RecordBlocks ReimuBlocks(const PolicyOptions& options) {
-  return {options.number(kReimuKeys[0]), options.number(kReimuKeys[1])};
+  return {options.number(kReimuKeys[0]), options.number(kReimuKeys[1]),
+          kReimuKeys[0].key};
 }
 
 }  // namespace shufflefs

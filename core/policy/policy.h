@@ -67,6 +67,7 @@ enum class Consumption {
 struct RecordBlocks {
   uint64_t bytes = 0;   // 0: no blocks; Policy::MakeOrder orders records
   uint64_t window = 1;  // blocks, >= 1
+  absl::string_view key = {};  // the option that sets `bytes`
 };
 
 // The mini-epochs that an epoch shows, if the blocks of a container are shown

@@ -57,6 +57,12 @@ inline uint64_t MemoryFor(uint64_t guarantee, size_t views) {
   return pool + BypassReads::BytesOf((pool + 14) / 15 * 16);
 }
 
+// The least value of `memory` in whole MiB whose pool has so many bytes.
+inline uint64_t WholeMemoryFor(uint64_t pool_bytes) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  return (MemoryFor(pool_bytes, 1) + kMiB - 1) / kMiB * kMiB;
+}
+
 }  // namespace shufflefs
 
 #endif  // SHUFFLEFS_CORE_POOL_POOL_MEMORY_H_

@@ -10,6 +10,7 @@
 #include "core/config/value_text.h"
 #include "core/records/containers/record_quality.h"
 #include "core/records/epoch/record_epoch.h"
+#include "core/records/epoch/seam_memory.h"
 #include "core/sampler/sampler_prefetcher.h"
 #include "core/view/effect.h"
 #include "fs/control/peers_text.h"
@@ -254,6 +255,37 @@ std::string QualityOf(const View& view, const ViewSetup& setup) {
                            epoch->policy(), epoch->seed(), epoch->epoch());
 }
 
+void AddQuality(const View& view, const ViewSetup& setup,
+                nlohmann::ordered_json& json) {
+  const std::string quality = QualityOf(view, setup);
+  json["mixing"] = nullptr;
+  if (!quality.empty()) json["mixing"] = quality;
+}
+
+// The rule for blocks that records cross, and its warning.
+void AddBlockReads(const ViewSetup& setup, nlohmann::ordered_json& json,
+                   std::vector<std::string>& warnings) {
+  json["block_reads"] = nullptr;
+  const std::shared_ptr<RecordProducer>& producer = setup.records.producer;
+  if (producer == nullptr || setup.policy->stages() ||
+      !ShufflesRecords(*setup.policy, setup.config, *setup.dataset)) {
+    return;
+  }
+  const ProducerStatus status = producer->status();
+  const auto seams =
+      SeamMemoryOf(*setup.records.containers, setup.dataset->catalogue(),
+                   setup.policy->record_blocks(), status.memory_guaranteed);
+  if (!seams) return;
+  json["block_reads"] = SeamLine(*seams);
+  // The view keeps its share of what all views have.
+  const double more = static_cast<double>(seams->enough_guarantee) /
+                      static_cast<double>(status.memory_guaranteed);
+  const std::string warning = SeamWarning(
+      *seams, WholeMemoryFor(static_cast<uint64_t>(
+                  more * static_cast<double>(status.memory_limit))));
+  if (!warning.empty()) warnings.push_back(warning);
+}
+
 nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
   const std::shared_ptr<const ViewSetup> setup = view.setup();
   const ViewConfig config = view.config();
@@ -298,9 +330,8 @@ nlohmann::ordered_json ViewJson(const StatusParts& parts, const View& view) {
                     prefetcher.warnings.end());
   }
   json["reproducible"] = !setup->binds_on_demand();
-  const std::string quality = QualityOf(view, *setup);
-  json["mixing"] = nullptr;
-  if (!quality.empty()) json["mixing"] = quality;
+  AddQuality(view, *setup, json);
+  AddBlockReads(*setup, json, warnings);
   json["device"] = setup->device;
   json["warnings"] = nlohmann::ordered_json::array();
   if (const std::string warning = EffectWarning(*setup); !warning.empty()) {

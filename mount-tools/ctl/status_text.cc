@@ -182,6 +182,7 @@ constexpr Detail kDetails[] = {{"why", "why"},
                                {"next_policy", "from the next epoch"},
                                {"epoch_hold_reason", "held"},
                                {"mixing", "mixing"},
+                               {"block_reads", "block reads"},
                                {"device", "device"}};
 
 // train  lirs  epoch 3, 62 % | readers waited 4 % | … | 0 warnings

@@ -4,9 +4,10 @@
 it on the machine's own disk, and reader processes that open all names at random
 and consume at a fixed rate, above what they get of the slow device.
 
-* `jobs`: two passes over the dataset, each mini-epoch repeated 1, 2, 4 or 8
-  times: throughput against the consumption, bytes of the device against
-  dataset / factor. The same readers on the raw directory before each job.
+* `jobs`: whole passes over the dataset (`--passes`), each mini-epoch repeated
+  1, 2, 4 or 8 times: throughput against the consumption, bytes of the device
+  against dataset / factor. The same readers on the raw directory before each
+  job.
 * `foreground`: a reader of the validation split, which is native, while the
   second mini-epoch is copied, and when nothing is.
 * `first`: from the command to the first sample, the tier being empty."""
@@ -25,16 +26,21 @@ import met_table  # noqa: E402
 from brand_data import testbed  # noqa: E402
 
 PARTS = ("jobs", "foreground", "first")
-PASSES = 2
 LEAST_EPOCHS = 3
 
 
-def measure_job(runs, factor, repeat, raw, seed):
+def epochs_of(passes, repeat):
+    """Of whole passes: each of them shows every sample `repeat` times."""
+    return max(passes, -(-LEAST_EPOCHS // repeat)) * repeat
+
+
+def measure_job(runs, factor, repeat, arguments, raw, seed):
     rate = factor * raw
-    epochs = max(LEAST_EPOCHS, PASSES * repeat)
+    epochs = epochs_of(arguments.passes, repeat)
     measured = runs.job(repeat, epochs, rate, seed)
     speeds = [epoch.bytes / epoch.seconds / 1e6 for epoch in measured]
-    measure.say(f"  repeated {repeat}, {rate / 1e6:.1f} MB/s wanted: " +
+    measure.say(f"  repeated {repeat}, {epochs // repeat} passes, "
+                f"{rate / 1e6:.1f} MB/s wanted: " +
                 ", ".join(f"{speed:.1f}" for speed in speeds) + " MB/s")
     return {"factor": factor, "repeat": repeat, "rate": rate,
             "epochs": [epoch._asdict() for epoch in measured]}
@@ -48,8 +54,8 @@ def measure_jobs(runs, entry, arguments):
                 entry["raw"].append(runs.raw_epoch(number, factor * raw))
                 measure.say(f"{entry['profile']}: raw "
                             f"{entry['raw'][-1] / 1e6:.1f} MB/s")
-                entry["jobs"].append(
-                    measure_job(runs, factor, repeat, raw, number + 1))
+                entry["jobs"].append(measure_job(
+                    runs, factor, repeat, arguments, raw, number + 1))
 
 
 def measure_profile(runs, profile, arguments):
@@ -87,6 +93,9 @@ def parse():
                         help="consumption, times raw; 1.5, 2 and 3")
     parser.add_argument("--repeat", type=int, action="append",
                         help="1, 2, 4 and 8")
+    parser.add_argument("--passes", type=int, default=2,
+                        help="whole passes over the dataset that a job runs, "
+                        "at least three framework epochs")
     parser.add_argument("--advance", choices=("auto", "manual"),
                         default="manual", help="epoch.advance of the mounts")
     parser.add_argument("--limit", default="256MiB", help="of the group")
@@ -98,6 +107,8 @@ def parse():
     parser.add_argument("--discard", action="store_true",
                         help="remove the dataset at the end")
     arguments = parser.parse_args()
+    if arguments.passes < 1:
+        parser.error("--passes must be at least 1")
     arguments.rate = arguments.rate or [1.5, 2.0, 3.0]
     arguments.repeat = arguments.repeat or [1, 2, 4, 8]
     return arguments

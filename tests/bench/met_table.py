@@ -8,7 +8,8 @@ SPEED_TARGET = 0.9   # of the consumption
 SOURCE_TARGET = 0.05  # more or less than dataset / factor
 LOSS_TARGET = 0.05
 FIRST_TARGET = 1.0   # seconds
-JOBS = ("device", "consumption", "repeated", "raw", "first epoch",
+WHOLE_PASSES = 3     # from which on the whole job has that target, too
+JOBS = ("device", "consumption", "repeated", "passes", "raw", "first epoch",
         "later epochs", "of the consumption", "target",
         "from the source an epoch: first", "later epochs",
         "later, against dataset / factor", "the whole job", "target")
@@ -33,13 +34,25 @@ def source_share(job, epochs, paged):
             (paged / job["repeat"]))
 
 
+def passes_of(job):
+    """How often the job showed the whole dataset's order, repetitions aside."""
+    return len(job["epochs"]) / job["repeat"]
+
+
+def source_cell(share, has_target):
+    if not has_target:
+        return f"**{share:.3f}**"
+    return f"**{share:.3f}** {verdict(abs(share - 1) <= SOURCE_TARGET)}"
+
+
 def print_jobs(entry):
     """`entry`: one device and its jobs, those of a cell together."""
     raw = statistics.median(entry["raw"])
     cells = {}
     for job in entry["jobs"]:
-        cells.setdefault((job["factor"], job["repeat"]), []).append(job)
-    for (factor, repeat), jobs in cells.items():
+        cells.setdefault((job["factor"], job["repeat"], passes_of(job)),
+                         []).append(job)
+    for (factor, repeat, passes), jobs in cells.items():
         speeds = [epoch["bytes"] / epoch["seconds"] / 1e6 for job in jobs
                   for epoch in later(job)]
         reached = statistics.median(speeds) / (jobs[0]["rate"] / 1e6)
@@ -49,7 +62,7 @@ def print_jobs(entry):
         measure.row(
             entry["profile"],
             f"{jobs[0]['rate'] / 1e6:.1f} MB/s, {factor:g} x raw", str(repeat),
-            f"{raw / 1e6:.1f} MB/s",
+            f"{passes:g}", f"{raw / 1e6:.1f} MB/s",
             spread([job["epochs"][0]["bytes"] / job["epochs"][0]["seconds"] /
                     1e6 for job in jobs]) + " MB/s",
             spread(speeds) + " MB/s", f"**{reached:.2f}**",
@@ -59,8 +72,10 @@ def print_jobs(entry):
               for values in ([job["epochs"][0]["source"] for job in jobs],
                              [epoch["source"] for job in jobs
                               for epoch in later(job)])),
-            *(f"**{share:.3f}** {verdict(abs(share - 1) <= SOURCE_TARGET)}"
-              for share in (source, whole)), f"within {SOURCE_TARGET:.0%}")
+            source_cell(source, True),
+            source_cell(whole, passes >= WHOLE_PASSES),
+            f"within {SOURCE_TARGET:.0%}; whole jobs from "
+            f"{WHOLE_PASSES} passes on")
 
 
 def print_foreground(entry):

@@ -21,7 +21,7 @@
 #   mixed_view *    folders and containers in one view, against a view of each
 #   two_builds *    cold epochs and containers, two builds beside each other
 #   record_scale *  index, memory and epoch switch of files of very many records
-#   limits          what the models of the devices could give at most
+#   limits          what other benchmarks could give at most
 #   many_files *    14,000,000 files: scan, mount, memory a file, switch, check
 #   mixing          how far from uniform brand mixes
 #   epoch_memory    what brand's consecutive epochs have in common

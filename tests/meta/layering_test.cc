@@ -98,8 +98,8 @@ records/content: base catalogue source io pool pool/memory formats
   records/order
 records/tfrecord_api: base base/files random policy formats formats/tfrecord
   records/aligned records/order records/index
-records/epoch: base catalogue io policy staging pool records/order
-  records/containers records/content
+records/epoch: base config catalogue io policy staging pool formats
+  records/order records/containers records/content
 staging/pack: base base/files catalogue source io dataset pool pool/memory
 staging/tier: base base/files catalogue source io staging
 staging/stager: base base/files catalogue io staging pool pool/memory

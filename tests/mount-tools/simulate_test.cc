@@ -74,6 +74,31 @@ TEST(Simulate, RecordsOfContainersAreRead) {
   EXPECT_THAT(std::string(blocks["mixing"]), HasSubstr("blocks of 4096 bytes"));
 }
 
+// Records that cross pages are kept, as far as there is memory, or read again.
+TEST(Simulate, TheRuleForPagesIsPrinted) {
+  const TempDir dir;
+  std::string rows;
+  for (int i = 0; i < 36000; ++i) {
+    absl::StrAppend(&rows, i + 10000000, std::string(321, 'x'), "\n");
+  }
+  dir.Write("rows.svm", rows);
+  std::vector<std::string> pages = {"lirs",           "lirs.unit=page",
+                                    "memory=16MiB",   "record.as=*.svm:lines",
+                                    "lirs.page=4KiB", dir.path()};
+  const nlohmann::json figures = FiguresOf(pages);
+  EXPECT_THAT(std::string(figures["block_reads"]),
+              HasSubstr("at most 2.0 % of rows.svm is kept (R / 4B"));
+  ASSERT_EQ(figures["warnings"].size(), 1u);
+  const std::string warning = figures["warnings"][0];
+  EXPECT_THAT(warning, ContainsRegex("raise .*lirs.page to [0-9]+KiB"));
+  const SimulateResult text = SimulateNow(pages);
+  EXPECT_THAT(text.out, HasSubstr("\nblock reads: records of 330 bytes cross "
+                                  "blocks of 4KiB: "));
+  EXPECT_THAT(text.out, HasSubstr("\nwarning: " + warning + "\n"));
+  pages[4] = "lirs.page=1MiB";
+  EXPECT_EQ(FiguresOf(pages)["block_reads"], "");
+}
+
 TEST(Simulate, APolicyOfRecordsNeedsContainers) {
   const TempDir dir;
   dir.Write("a.jpg", "x");

@@ -15,7 +15,7 @@ MANUAL = {"policy": "lirs", "substitute": "directory",
 VIEW_KEYS = set("""name path policy why substitute seed epoch epoch_state
 epoch_verdict epoch_held carried samples consumed hits misses bypass rereads
 source_bytes source_reads served_bytes pool_bytes memory_limit stall_seconds
-consumer_seconds reproducible mixing device warnings""".split())
+consumer_seconds reproducible mixing block_reads device warnings""".split())
 FILES = {"control", "error", "token", "status", "metrics", "order", "epoch"}
 
 

@@ -355,6 +355,23 @@ def test_a_window_that_does_not_fit_is_said_and_still_right(mounts, source):
     assert shown != raw and sorted(shown) == sorted(raw)
 
 
+def test_status_says_how_often_pages_are_read(mounts, source):
+    containers.write_lines(source / "train.svm", containers.lines(100000))
+    mount = indexed(mounts(source, {
+        **LINES, "policy": "lirs", "lirs.unit": "page", "lirs.page": "4KiB",
+        "memory": "16MiB", "epoch.advance": "manual"}))
+    view = mount.view()
+    assert "cross blocks of 4KiB" in view["block_reads"]
+    assert "of train.svm is kept (R / 4B" in view["block_reads"]
+    assert any("raise" in warning and "lirs.page to " in warning
+               for warning in view["warnings"])
+    assert mount.write_control('lirs.page = "256KiB"\n') is None
+    mount.next_epoch()
+    view = mount.view()
+    assert view["block_reads"] is None
+    assert not any("lirs.page" in warning for warning in view["warnings"])
+
+
 # The largest values of all keys together are more bytes than a number holds.
 def test_a_window_of_everything_is_read_as_often_as_the_file_needs(mounts,
                                                                    source):

@@ -107,8 +107,7 @@ RecordProducer::RecordProducer(Parts parts, RecordShares shares,
                                DeviceLanes lanes)
     : how_(std::move(parts.how)),
       memory_bytes_(parts.memory.guarantee),
-      pool_bytes_(shares.parts->guarantee() +
-                  shares.straddling.back()->guarantee()),
+      pool_bytes_(RecordBudget::Of(memory_bytes_).pool_bytes()),
       stall_(parts.stall),
       worker_(parts.worker),
       catalogue_(std::move(parts.catalogue)),
@@ -116,9 +115,8 @@ RecordProducer::RecordProducer(Parts parts, RecordShares shares,
       source_(std::move(parts.source)),
       pool_(std::move(shares.parts)),
       plans_(kKeptPlanBytes),
-      straddling_(
-          std::exchange(shares.straddling, {}),
-          shares.index->guarantee() / StraddlingRecordCache::kIndexBytes),
+      straddling_(std::exchange(shares.straddling, {}),
+                  RecordBudget::Of(memory_bytes_).most_pieces()),
       shares_(std::move(shares)),
       gathering_(lanes_.count()),
       fetcher_(lanes_.count(), {.take_room =
@@ -144,13 +142,11 @@ RecordProducer::RecordProducer(Parts parts, RecordShares shares,
       ages_(pool_bytes_) {}
 
 uint64_t RecordProducer::largest_part() const {
-  // The part of a reader and the one fetched ahead of it fit, even if pieces
-  // take all that they may. Otherwise some small ones fit, too.
-  return pool_->guarantee() / 2;
+  return RecordBudget::Of(memory_bytes_).largest_part();
 }
 
 uint64_t RecordProducer::whole_bytes() const {
-  return std::min(largest_part(), kAheadBytes);
+  return RecordBudget::Of(memory_bytes_).whole_bytes();
 }
 
 uint64_t RecordProducer::NewId() {

@@ -4,6 +4,7 @@
 #define SHUFFLEFS_CORE_RECORDS_CONTENT_RECORD_SHARES_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,26 @@
 #include "core/pool/pool_memory.h"
 
 namespace shufflefs {
+
+// How so much guaranteed memory is divided, in bytes.
+struct RecordBudget {
+  static RecordBudget Of(uint64_t guarantee);
+
+  // The part of a reader and the one fetched ahead of it fit, even if pieces
+  // take all that they may. Otherwise some small ones fit, too.
+  uint64_t largest_part() const { return parts / 2; }
+  // A file that is no larger is best read as a whole.
+  uint64_t whole_bytes() const;
+  // What parts may use while there are few pieces.
+  uint64_t pool_bytes() const { return parts + straddling[1]; }
+  // The most that pieces of records between blocks may take.
+  uint64_t straddling_bytes() const { return straddling[0] + straddling[1]; }
+  uint64_t most_pieces() const;
+
+  uint64_t index = 0;
+  std::array<uint64_t, 2> straddling = {};
+  uint64_t parts = 0;  // a little more if several lanes leave some
+};
 
 struct RecordShares {
   // Reads always have their buffers, so parts that wait for these may take all

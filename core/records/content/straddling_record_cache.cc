@@ -23,6 +23,10 @@ struct StraddlingRecordCache::Cell {
   char bytes[kBytes];
 };
 
+uint64_t StraddlingRecordCache::Footprint(uint64_t bytes) {
+  return (bytes + Cell::kBytes - 1) / Cell::kBytes * kCellBytes;
+}
+
 StraddlingRecordCache::StraddlingRecordCache(
     std::vector<std::unique_ptr<PoolShare>> shares, uint64_t most_pieces)
     : shares_(std::move(shares)), most_pieces_(most_pieces), free_(kNone) {
@@ -70,7 +74,7 @@ bool StraddlingRecordCache::Grow() {
 
 void StraddlingRecordCache::Keep(uint64_t file, uint64_t from,
                                  absl::string_view piece) {
-  const uint64_t cells = (piece.size() + Cell::kBytes - 1) / Cell::kBytes;
+  const uint64_t cells = Footprint(piece.size()) / kCellBytes;
   MutexLock lock(mu_);
   if (pieces_.size() >= most_pieces_ || piece.size() >= kNone) return;
   const Key key(file, from);

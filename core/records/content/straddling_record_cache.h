@@ -34,6 +34,9 @@ class StraddlingRecordCache {
   // What finds a piece takes at most so many bytes, outside the pool.
   static constexpr uint64_t kIndexBytes = 64;
 
+  // The memory of a piece of so many bytes.
+  static uint64_t Footprint(uint64_t bytes);
+
   // Takes memory from the first of `shares` that has some. Keeps at most
   // `most_pieces` pieces.
   StraddlingRecordCache(std::vector<std::unique_ptr<PoolShare>> shares,

@@ -11,10 +11,6 @@ namespace shufflefs {
 namespace {
 
 constexpr uint64_t kAnyBytes = ~uint64_t{0};
-// So many reads keep every device busy. If two neighbours are on their way at
-// the same time, neither has the other's piece of a record, and one page is
-// read twice. So of small blocks no more are fetched ahead, but a whole window.
-constexpr uint64_t kAheadBlocks = 2048;
 
 RecordBlocks Bounded(RecordBlocks blocks, const RecordTable& by) {
   if (by.count() > kMostInWindow) {

@@ -36,6 +36,12 @@ namespace shufflefs {
 
 class BlockOrder : public RecordOrder {
  public:
+  // So many reads keep every device busy. If two neighbours are on their way at
+  // the same time, neither has the other's piece of a record, and one page is
+  // read twice. So of small blocks no more are fetched ahead, but a whole
+  // window.
+  static constexpr uint64_t kAheadBlocks = 2048;
+
   // Parts have about `part_bytes` bytes, but are whole windows. They exceed
   // options.most_part_bytes only if the blocks differ much. The table outlives
   // the order.

@@ -21,7 +21,8 @@ constexpr uint64_t kQuickSteps = uint64_t{1} << 15;
 // From this many steps on, all parts are summed up at once.
 constexpr uint64_t kFarSteps = uint64_t{1} << 18;
 
-// Bytes per part if the policy does not define them.
+}  // namespace
+
 uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes) {
   const uint64_t all = BytesOfAll(table);
   // With records of a few bytes the plan would be larger than they are.
@@ -29,8 +30,6 @@ uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes) {
       all <= whole_bytes && table.count() <= whole_bytes / kPlanBytes;
   return whole ? std::max(all, kPartBytes) : kPartBytes;
 }
-
-}  // namespace
 
 void RecordOrder::SumOne(uint64_t part) const {
   // Runs without the lock, so that a sum far ahead does not make callers wait

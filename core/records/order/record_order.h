@@ -135,6 +135,10 @@ struct RecordOrderOptions {
   std::vector<uint64_t> strata;
 };
 
+// Bytes per part if the policy does not define them: all, if `whole_bytes` of
+// RecordOrderOptions makes it one part.
+uint64_t PartBytes(const RecordTable& table, uint64_t whole_bytes);
+
 // The order that `policy` gives the records of a container in an epoch. Null if
 // the policy does not move records (Policy::shuffles_records). The policy and
 // the table outlive the order.

@@ -19,8 +19,6 @@ constexpr uint64_t kFooterPart = uint64_t{1} << 20;
 constexpr uint64_t kColumnarAhead = uint64_t{4} << 20;
 // Kept pieces begin on pages of this size.
 constexpr uint64_t kSeamPage = 4096;
-// Longer pieces are mostly outside the page that two blocks share.
-constexpr uint64_t kLongestSeam = uint64_t{64} << 10;
 // Offsets that are looked up together.
 constexpr uint64_t kBeginsAtOnce = 4096;
 // This many groups are ordered in a few milliseconds.

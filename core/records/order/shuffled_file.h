@@ -61,6 +61,10 @@ struct PartPlan {
 // Thread-safe, like RecordOrder.
 class ShuffledFile : public PartedFile {
  public:
+  // Longer pieces of records between blocks are not kept. They are mostly
+  // outside the page that two blocks share.
+  static constexpr uint64_t kLongestSeam = uint64_t{64} << 10;
+
   // `order` is of shape.records. Null if those are null.
   ShuffledFile(ContainerShape shape, std::unique_ptr<const RecordOrder> order);
 

@@ -191,9 +191,11 @@ class SimulateCommand : public Command {
     absl::optional<ScannedSource> scanned;
     if (!request.source.empty()) {
       ASSIGN_OR_RETURN(scanned, ScanSource(request.source, context));
-      ASSIGN_OR_RETURN(
-          const absl::optional<SimulatedRecords> records,
-          SimulateRecords(request.config, *scanned, Epoch(epoch), context));
+      ASSIGN_OR_RETURN(const absl::optional<SimulatedRecords> records,
+                       SimulateRecords(request.config,
+                                       request.memory != 0 ? request.memory
+                                                           : DefaultMemory(),
+                                       *scanned, Epoch(epoch), context));
       if (records) {
         *context.out << (json_ ? SimulatedRecordsJson(*records)
                                : SimulatedRecordsText(*records));

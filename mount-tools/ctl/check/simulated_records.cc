@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,7 +13,9 @@
 #include "core/config/value_text.h"
 #include "core/engine/policy_resolver.h"
 #include "core/engine/records_maker.h"
+#include "core/pool/pool_memory.h"
 #include "core/records/containers/record_quality.h"
+#include "core/records/epoch/seam_memory.h"
 #include "core/view/view_setup.h"
 #include "mount-tools/ctl/progress_line.h"
 #include "policies/registry.h"
@@ -25,8 +28,8 @@ constexpr absl::string_view kNotMixed = "not graded: no container has records";
 }  // namespace
 
 absl::StatusOr<absl::optional<SimulatedRecords>> SimulateRecords(
-    const ViewConfig& config, const ScannedSource& scanned, Epoch epoch,
-    const CommandContext& context) {
+    const ViewConfig& config, uint64_t memory, const ScannedSource& scanned,
+    Epoch epoch, const CommandContext& context) {
   SetupTools tools = ToolsWithoutMount(scanned.source, AllPolicies());
   tools.containers = [&](const ViewConfig& keys,
                          std::shared_ptr<const Dataset> dataset,
@@ -65,6 +68,14 @@ absl::StatusOr<absl::optional<SimulatedRecords>> SimulateRecords(
   records.containers = containers->Report();
   records.quality = RecordQualityLine(*setup->dataset, *containers,
                                       *setup->policy, config.seed, epoch);
+  const auto seams =
+      SeamMemoryOf(*containers, *scanned.catalogue,
+                   setup->policy->record_blocks(), GuaranteeOf(memory, 1));
+  if (seams) {
+    records.block_reads = SeamLine(*seams);
+    records.block_warning =
+        SeamWarning(*seams, WholeMemoryFor(seams->enough_guarantee));
+  }
   return records;
 }
 
@@ -81,6 +92,13 @@ std::string SimulatedRecordsText(const SimulatedRecords& records) {
   absl::StrAppend(
       &text, graded ? "grade " : "",
       records.quality.empty() ? std::string(kNotMixed) : records.quality, "\n");
+  if (!records.block_reads.empty()) {
+    absl::StrAppend(&text, "block reads: ", ShownPath(records.block_reads),
+                    "\n");
+  }
+  if (!records.block_warning.empty()) {
+    absl::StrAppend(&text, "warning: ", ShownPath(records.block_warning), "\n");
+  }
   for (const std::string& warning : report.warnings) {
     absl::StrAppend(&text, "warning: ", ShownPath(warning), "\n");
   }
@@ -98,11 +116,13 @@ std::string SimulatedRecordsJson(const SimulatedRecords& records) {
   for (const UntouchedFile& file : report.untouched) {
     untouched.push_back({{"path", file.path}, {"why", file.why}});
   }
+  std::vector<std::string> warnings = report.warnings;
+  if (!records.block_warning.empty()) warnings.push_back(records.block_warning);
   const Json json = {
       {"policy", records.policy},     {"source", records.source},
       {"containers", report.indexed}, {"records", report.records},
-      {"mixing", records.quality},    {"warnings", report.warnings},
-      {"untouched", untouched}};
+      {"mixing", records.quality},    {"block_reads", records.block_reads},
+      {"warnings", warnings},         {"untouched", untouched}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -21,13 +21,16 @@ struct SimulatedRecords {
   std::string source;
   ContainerReport containers;
   std::string quality;  // as `mixing` of status; "": nothing can be mixed
+  std::string block_reads;    // as in status; may be ""
+  std::string block_warning;  // may be ""
 };
 
-// Empty: under this configuration no record is shuffled. Blocks until all
+// `memory` is the key of a mount. Empty: under this configuration no record is
+// shuffled. Blocks until all
 // containers are read, and shows progress. Errors: those of making the view.
 absl::StatusOr<absl::optional<SimulatedRecords>> SimulateRecords(
-    const ViewConfig& config, const ScannedSource& scanned, Epoch epoch,
-    const CommandContext& context);
+    const ViewConfig& config, uint64_t memory, const ScannedSource& scanned,
+    Epoch epoch, const CommandContext& context);
 
 std::string SimulatedRecordsText(const SimulatedRecords& records);
 std::string SimulatedRecordsJson(const SimulatedRecords& records);
