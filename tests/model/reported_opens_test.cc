@@ -13,18 +13,15 @@
 #include <random>
 #include <set>
 
-#include "core/pool/chunk_map.h"
-#include "policies/brand/group_binder.h"
-#include "policies/met/met_binder.h"
-#include "tests/core/pool/held_source.h"
-#include "tests/core/pool/test_memory.h"
 #include "tests/core/view/view_fixture.h"
+#include "tests/model/empty_producers.h"
 #include "tests/testing/epoch_cases.h"
 
 namespace shufflefs {
 namespace {
 
 using std::chrono::milliseconds;
+using testing_support::BindOnDemand;
 using testing_support::LoaderOptions;
 using testing_support::Stream;
 using testing_support::ViewFixture;
@@ -33,42 +30,6 @@ uint64_t Seed() {
   const char* text = std::getenv("SHUFFLEFS_MODEL_SEED");
   return text == nullptr ? std::random_device()()
                          : std::strtoull(text, nullptr, 10);
-}
-
-constexpr uint64_t kMemory = uint64_t{8} << 20;
-
-std::unique_ptr<Binder> BinderOf(const ViewConfig& config,
-                                 const BinderInput& input) {
-  if (config.policy == "brand") return std::make_unique<GroupBinder>(input);
-  return std::make_unique<MetBinder>(MetOptions::Of(config.policy_options),
-                                     input);
-}
-
-// Producers whose samples never come. Names are bound all the same.
-absl::StatusOr<std::shared_ptr<SampleProducer>> MakeProducer(
-    const ViewConfig& config, std::shared_ptr<const Dataset> dataset) {
-  auto input = std::make_unique<BinderInput>();
-  input->grouping = &dataset->grouping();
-  input->bytes.assign(dataset->grouping().sample_count(), 4096);
-  input->chunks =
-      ComposeMixedChunks(dataset->grouping(), dataset->key(), /*files=*/8);
-  input->dataset_key = dataset->key();
-  input->memory_bytes = kMemory;
-  SampleProducer::Parts parts;
-  parts.dataset = std::move(dataset);
-  parts.memory = testing_support::TestMemory(kMemory);
-  parts.binder = BinderOf(config, *input);
-  parts.input = std::move(input);
-  parts.source = std::make_unique<testing_support::HeldSource>();
-  return SampleProducer::Make(std::move(parts));
-}
-
-void BindOnDemand(ViewFixture& fixture) {
-  fixture.samples = [](const ViewConfig& config,
-                       std::shared_ptr<const Dataset> dataset, const Policy&,
-                       const ViewRecords&) {
-    return MakeProducer(config, std::move(dataset));
-  };
 }
 
 // As fanotify does, it merges an open into one by the same thread of the same
