@@ -264,14 +264,12 @@ absl::Status Ledger::ConsumedUnder(uint8_t view, uint64_t name,
       ledger_format::ShownRecord(view, {name, sample}, file_->size()));
 }
 
-absl::Status Ledger::Bound(uint8_t view, const NameBinding& pair) {
-  ledger_format::PairSet set{
-      .pairs = PackedPairs(std::max(pair.name, pair.sample) + 1)};
-  set.pairs.Add(pair);
+absl::Status Ledger::Bound(uint8_t view, const PackedPairs& pairs) {
   MutexLock lock(mu_);
   RETURN_IF_ERROR(CheckRuns(view));
-  ASSIGN_OR_RETURN(const ledger_format::Words words,
-                   ledger_format::EncodePairSet(view, set, file_->size()));
+  ASSIGN_OR_RETURN(
+      const ledger_format::Words words,
+      ledger_format::EncodePairSet(view, {.pairs = pairs}, file_->size()));
   return file_->Append(words);
 }
 

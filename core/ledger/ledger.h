@@ -100,9 +100,9 @@ class Ledger {
   // The same in a reactive epoch: the sample was consumed under `name`, which
   // is also below the epoch's names.
   absl::Status ConsumedUnder(uint8_t view, uint64_t name, uint64_t sample);
-  // A name of a reactive epoch shows a sample from now on, whoever opens it. It
-  // was not consumed yet, as far as is known.
-  absl::Status Bound(uint8_t view, const NameBinding& pair);
+  // Names of a reactive epoch that show samples, whoever opens them. Not all of
+  // them were consumed yet. InvalidArgument: more than kMaxSetPairs.
+  absl::Status Bound(uint8_t view, const PackedPairs& pairs);
   // An open that consumed nothing, because the name was opened before in this
   // epoch.
   absl::Status Opened(uint8_t view, const LedgerOpens& opens);

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "core/ledger/ledger_pairs.h"
 
 namespace shufflefs {
 namespace {
@@ -161,14 +163,16 @@ void LedgerWriter::ConsumedUnder(const NameBinding& pair) {
   }
 }
 
-void LedgerWriter::Bound(const NameBinding& pair) {
+void LedgerWriter::Bound(const PackedPairs& pairs) {
+  constexpr uint64_t kMost = ledger_format::kMaxSetPairs;
   MutexLock lock(mu_);
-  if (!Records()) return;
-  if (KeepsUp() && Took(ledger_->Bound(view_, pair))) return;
-  if (!late_) return;
-  PackedPairs pairs(late_->pass.begin.names);
-  pairs.Add(pair);
-  late_->pass.Bound(pairs);
+  for (uint64_t first = 0; first < pairs.size(); first += kMost) {
+    const PackedPairs part =
+        pairs.Part(first, std::min(kMost, pairs.size() - first));
+    if (!Records()) return;
+    if (KeepsUp() && Took(ledger_->Bound(view_, part))) continue;
+    if (late_) late_->pass.Bound(part);
+  }
 }
 
 void LedgerWriter::Opened(const LedgerOpens& opens) {

@@ -24,6 +24,7 @@
 #include "core/ledger/ledger_history.h"
 #include "core/ledger/ledger_opens.h"
 #include "core/ledger/ledger_pass.h"
+#include "core/ledger/packed_pairs.h"
 #include "core/policy/retained_bindings.h"
 
 namespace shufflefs {
@@ -84,7 +85,8 @@ class LedgerWriter {
   void Adopt(const LedgerState& state) ABSL_LOCKS_EXCLUDED(mu_);
   void Consumed(uint64_t sample) ABSL_LOCKS_EXCLUDED(mu_);
   void ConsumedUnder(const NameBinding& pair) ABSL_LOCKS_EXCLUDED(mu_);
-  void Bound(const NameBinding& pair) ABSL_LOCKS_EXCLUDED(mu_);
+  // Any number of pairs.
+  void Bound(const PackedPairs& pairs) ABSL_LOCKS_EXCLUDED(mu_);
   void Opened(const LedgerOpens& opens) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Only the readers that were announced last may say what they read whole.

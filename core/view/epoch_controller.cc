@@ -395,6 +395,7 @@ void EpochController::ExpectReports() {
   if (!reported_.expected() || tracker_ == nullptr) return;
   tracker_->ExpectReports();
   journal_.OpensAreLate();
+  journal_.BoundSoFar(*binding_);
 }
 
 EpochController::Effects EpochController::TakeReports(

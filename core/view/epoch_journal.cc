@@ -9,7 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "core/base/log.h"
+#include "core/ledger/packed_pairs.h"
 #include "core/ledger/served_counts.h"
+#include "core/view/live_epoch.h"
 
 namespace shufflefs {
 namespace {
@@ -226,7 +228,21 @@ void EpochJournal::Consumed(const Binding& binding, SampleId name) {
 }
 
 void EpochJournal::Bound(const Binding& binding, SampleId name) {
-  writer_->Bound({name.value(), binding.ShownSample(name).value()});
+  const NameBinding pair{name.value(), binding.ShownSample(name).value()};
+  PackedPairs pairs(std::max(pair.name, pair.sample) + 1);
+  pairs.Add(pair);
+  writer_->Bound(pairs);
+}
+
+void EpochJournal::BoundSoFar(const Binding& binding) {
+  if (binding.bound_names() == nullptr) return;
+  const uint64_t names = binding.plan().dataset().grouping().sample_count();
+  PackedPairs pairs(names);
+  for (const NameBinding& pair :
+       BoundPairs(*binding.bound_names(), names, /*most=*/names)) {
+    pairs.Add(pair);
+  }
+  writer_->Bound(pairs);
 }
 
 std::string EpochJournal::Warning() const {

@@ -72,6 +72,8 @@ class EpochJournal {
   // A thread is told what the name shows, and its open will be known late. So a
   // run after a kill binds it alike.
   void Bound(const Binding& binding, SampleId name);
+  // The same for all names that are bound.
+  void BoundSoFar(const Binding& binding);
   // A later open of the name. Records what it may be a sign of.
   void Again(SampleId name, const EpochOutcome& outcome);
 

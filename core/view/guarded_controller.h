@@ -59,8 +59,9 @@ class GuardedController {
   // From now on opens come by reports.
   void ExpectReports() ABSL_LOCKS_EXCLUDED(mu_) {
     MutexLock lock(mu_);
-    controller_.ExpectReports();
+    // A lookup that does not see this yet has bound its name already.
     expects_reports_ = true;
+    controller_.ExpectReports();
   }
   bool expects_reports() const { return expects_reports_; }
 

@@ -13,8 +13,8 @@
 #include <random>
 #include <set>
 
+#include "tests/core/view/empty_producers.h"
 #include "tests/core/view/view_fixture.h"
-#include "tests/model/empty_producers.h"
 #include "tests/testing/epoch_cases.h"
 
 namespace shufflefs {

@@ -46,6 +46,14 @@ class LedgerPairsTest : public testing_support::LedgerTest {
       ASSERT_TRUE(ledger.ConsumedUnder(view, pair.name, pair.sample).ok());
     }
   }
+  // Each in a record of its own.
+  static void Tell(Ledger& ledger, const Pairs& pairs) {
+    for (const NameBinding& pair : pairs) {
+      PackedPairs one(1000);
+      one.Add(pair);
+      ASSERT_TRUE(ledger.Bound(1, one).ok());
+    }
+  }
   static std::vector<uint64_t> Members(const SampleSet& set) {
     std::vector<uint64_t> members;
     set.ForEach([&](uint64_t sample) { members.push_back(sample); });
@@ -80,9 +88,7 @@ TEST_F(LedgerPairsTest, WhatWasToldIsKeptOnce) {
   {
     auto ledger = Open();
     ASSERT_TRUE(ledger->BeginEpoch(Reactive(3)).ok());
-    for (const NameBinding& pair : told) {
-      ASSERT_TRUE(ledger->Bound(1, pair).ok());
-    }
+    Tell(*ledger, told);
     Consume(*ledger, {told[1]});
   }
   EXPECT_EQ(StateOf().bound,
@@ -92,9 +98,7 @@ TEST_F(LedgerPairsTest, WhatWasToldIsKeptOnce) {
     auto ledger = Open();
     const LedgerState state = *ledger->TakeLastState("train");
     ASSERT_TRUE(ledger->Continue(state).ok());
-    for (const NameBinding& pair : told) {
-      ASSERT_TRUE(ledger->Bound(1, pair).ok());
-    }
+    Tell(*ledger, told);
     Consume(*ledger, {told[0]});
     ASSERT_TRUE(ledger->Compact().ok());
     Consume(*ledger, {told[2]});

@@ -405,8 +405,10 @@ class TwoLedgers {
     } else if (opened_.insert(pair.name).second) {
       ++consumptions_;
       if (Draw(2) == 0) {  // its lookup was told before
-        Both([&] { return sound_->Bound(view_, pair); },
-             [&] { writer_->Bound(pair); });
+        PackedPairs told(names_);
+        told.Add(pair);
+        Both([&] { return sound_->Bound(view_, told); },
+             [&] { writer_->Bound(told); });
       }
       Both([&] { return sound_->ConsumedUnder(view_, pair.name, pair.sample); },
            [&] { writer_->ConsumedUnder(pair); });

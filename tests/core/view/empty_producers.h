@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Producers whose samples never come. Names are bound all the same.
-#ifndef SHUFFLEFS_TESTS_MODEL_EMPTY_PRODUCERS_H_
-#define SHUFFLEFS_TESTS_MODEL_EMPTY_PRODUCERS_H_
+#ifndef SHUFFLEFS_TESTS_CORE_VIEW_EMPTY_PRODUCERS_H_
+#define SHUFFLEFS_TESTS_CORE_VIEW_EMPTY_PRODUCERS_H_
 
 #include <cstdint>
 #include <memory>
@@ -55,4 +55,4 @@ inline void BindOnDemand(ViewFixture& fixture) {
 
 }  // namespace shufflefs::testing_support
 
-#endif  // SHUFFLEFS_TESTS_MODEL_EMPTY_PRODUCERS_H_
+#endif  // SHUFFLEFS_TESTS_CORE_VIEW_EMPTY_PRODUCERS_H_
