@@ -196,7 +196,10 @@ EpochController::Effects EpochController::Count(SampleId name, uint32_t reader,
 
 EpochController::Effects EpochController::EndPass(JobId job,
                                                   OpenTracker::Seen& seen) {
-  JudgeReports(job, seen);
+  if (reported_.expected()) live_->Close();
+  reported_.Fetch();
+  reported_.Judge(setup_->dataset->grouping().sample_count(),
+                  job_tracker_->IsYounger(job), *tracker_, seen);
   guard_.Suspect(seen.suspicion);
   const EpochOutcome& outcome = seen.outcome;
   std::vector<uint64_t> keep = outcome.retained;
@@ -434,13 +437,6 @@ absl::optional<SampleId> EpochController::NameOf(
   const Grouping& grouping = setup_->dataset->grouping();
   if (tracker_ == nullptr || !grouping.place(open.file)) return absl::nullopt;
   return binding_->NameAt(grouping.sample(open.file), open.ordinal);
-}
-
-void EpochController::JudgeReports(JobId job, OpenTracker::Seen& seen) {
-  if (reported_.expected()) live_->Close();
-  reported_.Fetch();
-  reported_.Judge(setup_->dataset->grouping().sample_count(),
-                  job_tracker_->IsYounger(job), *tracker_, seen);
 }
 
 void EpochController::AddReported(std::vector<uint64_t>& names) const {

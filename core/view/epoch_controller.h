@@ -215,13 +215,11 @@ class EpochController {
   // Over containers. `by`: 1, or -1 to return to the pass before.
   Effects BeginPass(int by);
   Effects Count(SampleId name, uint32_t reader, std::chrono::milliseconds now);
-  // Begins the next epoch, or holds it, as `seen` says.
+  // A pass of `job` has ended, as `seen` says. If opens come by reports, no
+  // lookup is answered from now on. Begins the next epoch, or holds it, also if
+  // it is not certain which opens are of the next pass.
   Effects EndPass(JobId job, OpenTracker::Seen& seen);
   Effects CountReport(const ReportedOpen& open, std::chrono::milliseconds now);
-  // A pass has ended by an open of `job`. If opens come by reports, no lookup
-  // is answered from now on. Changes the verdict to hold if it is not certain
-  // which opens are of the next pass.
-  void JudgeReports(JobId job, OpenTracker::Seen& seen);
   // Adds the names of the opens that are reported and not counted yet.
   void AddReported(std::vector<uint64_t>& names) const;
   absl::optional<SampleId> NameOf(const ReportedOpen& open) const;
