@@ -227,7 +227,7 @@ PlainFiles PlainFilesOf(const ViewSetup& setup) {
         plain.containers->Covers(file)) {
       continue;
     }
-    plain.bytes += dataset.catalogue().attributes(file).size;
+    plain.bytes += dataset.catalogue().file_size(file);
   }
   return plain;
 }
