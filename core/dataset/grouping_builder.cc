@@ -69,11 +69,12 @@ void GroupingBuilder::CountFiles() {
 
 GroupingBuilder::Kinds GroupingBuilder::KindsIn(DirId dir) const {
   Kinds kinds;
+  KindMemo memo;
   const uint32_t first = catalogue_.first_entry(dir).value();
   for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
     const EntryId entry(e);
     if (catalogue_.kind(entry) != EntryKind::kFile) continue;
-    const FileKind kind = KindOfFile(catalogue_.name(entry));
+    const FileKind kind = memo.KindOf(catalogue_.name(entry));
     if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
     ++(SpeaksOfOthers(kind) ? kinds.text : kinds.others);
     kinds.containers += kind == FileKind::kContainer;
@@ -84,7 +85,9 @@ GroupingBuilder::Kinds GroupingBuilder::KindsIn(DirId dir) const {
 GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
                                                 bool text_is_sample) {
   absl::string_view name = catalogue_.name(entry);
-  absl::string_view extension = ExtensionOf(name);
+  FileKind kind = FileKind::kUnknown;
+  if (sorts_out_) kind = kinds_.KindOf(name);
+  absl::string_view extension = kinds_.ExtensionOf(name);
   File file;
   file.entry = entry.value();
   file.extension = sets_.Extension(extension);
@@ -95,7 +98,6 @@ GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
                catalogue_.tables().size[entry.value()] == 0 ||
                !catalogue_.readable(entry) || IsSplitName(name);
   if (sorts_out_ && !file.fixed) {
-    FileKind kind = KindOfFile(name);
     file.fixed = kind == FileKind::kDocument || kind == FileKind::kHidden;
     file.manifest = SpeaksOfOthers(kind) && !text_is_sample;
     file.container = kind == FileKind::kContainer;

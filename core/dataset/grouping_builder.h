@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
 #include "core/dataset/extension_sets.h"
+#include "core/dataset/file_kinds.h"
 #include "core/dataset/grouping.h"
 #include "core/dataset/groups_file.h"
 
@@ -81,6 +82,7 @@ class GroupingBuilder {
   const GroupLabels labels_;
   Grouping result_;
   ExtensionSets sets_;
+  KindMemo kinds_;
   // By DirId: split, hidden, a container or of another view.
   std::vector<bool> fixed_dirs_;
   // Files that describe others, and documents, are no samples.

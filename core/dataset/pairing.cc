@@ -152,14 +152,15 @@ bool PairFinder::Concerns(uint32_t a, uint32_t b) const {
 std::vector<absl::string_view> PairFinder::StemsIn(DirId dir) const {
   std::vector<absl::string_view> stems;
   stems.reserve(catalogue_.dir_size(dir));
+  KindMemo kinds;
   uint32_t first = catalogue_.first_entry(dir).value();
   for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
     EntryId entry(e);
     if (catalogue_.kind(entry) != EntryKind::kFile) continue;
     absl::string_view name = catalogue_.name(entry);
-    FileKind kind = KindOfFile(name);
+    FileKind kind = kinds.KindOf(name);
     if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
-    absl::string_view stem = StemOf(name);
+    absl::string_view stem = kinds.StemOf(name);
     // a.jpg and a.json of one directory are one stem.
     if (stems.empty() || stems.back() != stem) stems.push_back(stem);
   }

@@ -365,13 +365,14 @@ Reason Judgement::RefuseSequence() const {
 
 bool Judgement::IsSequence(DirId dir) const {
   std::vector<absl::string_view> stems;
+  KindMemo kinds;
   const uint32_t first = catalogue_.first_entry(dir).value();
   for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
     const absl::string_view name = catalogue_.name(EntryId(e));
     if (catalogue_.kind(EntryId(e)) == EntryKind::kFile &&
-        IsMedia(KindOfFile(name)) && !IsSplitName(name)) {
+        IsMedia(kinds.KindOf(name)) && !IsSplitName(name)) {
       // Each frame may have several files.
-      const absl::string_view stem = StemOf(name);
+      const absl::string_view stem = kinds.StemOf(name);
       if (stems.empty() || stems.back() != stem) stems.push_back(stem);
     }
   }

@@ -56,12 +56,13 @@ void TreeSurvey::CountFiles() {
 
 TreeSurvey::Found TreeSurvey::CountFilesOf(DirId dir) const {
   Found found;
+  KindMemo kinds;
   const uint32_t first = catalogue_.first_entry(dir).value();
   for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
     const EntryId entry(e);
     if (catalogue_.kind(entry) != EntryKind::kFile) continue;
     const absl::string_view name = catalogue_.name(entry);
-    const FileKind kind = KindOfFile(name);
+    const FileKind kind = kinds.KindOf(name);
     if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
     if (IsSplitName(name)) {
       // The file stays fixed, but testing_list.txt refers to the others.

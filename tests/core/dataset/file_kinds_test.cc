@@ -111,6 +111,28 @@ TEST(FileKindsTest, ExtensionsOfRandomNamesFollowTheRule) {
   EXPECT_GT(found, 1000);
 }
 
+TEST(FileKindsTest, AMemoSaysTheSameOfRandomNames) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  const std::vector<std::string> stems = {"a",      "b.c", ".d",     "",
+                                          "README", "x.",  "thumbs", "e-1"};
+  const std::vector<std::string> endings = {".jpg", ".JPG",  ".jpeg", ".db",
+                                            ".wav", ".json", "jpg",   ".md"};
+  std::vector<std::string> names;
+  for (int i = 0; i < 5000; ++i) {
+    // Runs of one ending, as directories have them.
+    names.push_back(stems[random() % 8] +
+                    endings[random() % 8 < 6 ? i / 50 % 8 : random() % 8]);
+  }
+  KindMemo memo;
+  for (const std::string& name : names) {
+    ASSERT_EQ(memo.KindOf(name), KindOfFile(name)) << name;
+    ASSERT_EQ(memo.ExtensionOf(name), ExtensionOf(name)) << name;
+    ASSERT_EQ(memo.StemOf(name), StemOf(name)) << name;
+  }
+}
+
 TEST(FileKindsTest, OnlyWholeExtensionsAreKnown) {
   EXPECT_EQ(KindOfFile("a.tar_gz"), FileKind::kContainer);
   EXPECT_EQ(KindOfFile("a.TEXTGRID"), FileKind::kManifest);
