@@ -182,6 +182,7 @@ SetupTools Engine::Tools() {
   tools.containers = records_.finder();
   tools.records = records_.maker();
   tools.waits = parts_.hooks.waits;
+  tools.verdicts = verdicts_;
   for (const ViewConfig& view : parts_.config.views) {
     tools.views.push_back(view.path);
   }
@@ -316,6 +317,7 @@ absl::StatusOr<const ServedDataset*> Engine::Load(const LoadOptions& options) {
   if (found.was_saved && found.catalogue->serves_others()) {
     unchecked_ = found.catalogue;
   }
+  verdicts_ = std::move(found.verdicts);
   RETURN_IF_ERROR(JoinPeers(found.catalogue));
   ASSIGN_OR_RETURN(served_owner_,
                    MakeServed(std::move(found.catalogue), options));

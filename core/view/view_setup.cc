@@ -463,9 +463,9 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
                      ": the file has changed since the mount began; unmount, "
                      "and mount again"));
   }
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<Dataset> dataset,
-      Dataset::Make(std::move(catalogue), config, groups, tools.views));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
+                   Dataset::Make(std::move(catalogue), config, groups,
+                                 tools.views, tools.verdicts));
   ASSIGN_OR_RETURN(ResolvedPolicy resolved, tools.resolver(config, *dataset));
   Take(std::move(resolved), *setup);
   if (setup->policy->wants_blocks()) {
