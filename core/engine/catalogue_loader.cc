@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/catalogue_loader.h"
 
-#include <malloc.h>
-
 #include <string>
 #include <utility>
 
@@ -87,8 +85,6 @@ absl::StatusOr<FoundCatalogue> FindCatalogue(const CatalogueRequest& request) {
           absl::StrCat("catalogue not saved: ", done.message()));
     }
   }
-  // The threads of the scan leave their names and batches all over the heap.
-  malloc_trim(0);
   return FoundCatalogue{
       std::make_shared<const Catalogue>(std::move(scanned)), false, {}};
 }

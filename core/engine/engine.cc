@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/engine.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <xxhash.h>
 
@@ -321,6 +322,8 @@ absl::StatusOr<const ServedDataset*> Engine::Load(const LoadOptions& options) {
   RETURN_IF_ERROR(JoinPeers(found.catalogue));
   ASSIGN_OR_RETURN(served_owner_,
                    MakeServed(std::move(found.catalogue), options));
+  // The threads of a scan and of verdicts leave free memory all over the heap.
+  malloc_trim(0);
   served_.store(served_owner_.get(), std::memory_order_release);
   return served_owner_.get();
 }
