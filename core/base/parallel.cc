@@ -39,6 +39,11 @@ int ThreadsForSource(int wanted) {
   return std::max(8, 2 * static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+ParallelOptions ParallelOptions::ToCompute(std::string name) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return {.threads = std::max(1, cores), .chunk = 16, .name = std::move(name)};
+}
+
 void ParallelFor(
     uint64_t count, const ParallelOptions& options,
     const std::function<bool(uint64_t begin, uint64_t end)>& work) {
@@ -71,6 +76,22 @@ void ParallelFor(
   run(std::stop_token());
   workers.clear();  // joins
   thrown.Rethrow();
+}
+
+uint64_t ParallelFirst(uint64_t count, const ParallelOptions& options,
+                       const std::function<bool(uint64_t index)>& holds) {
+  std::atomic<uint64_t> first{count};
+  ParallelFor(count, options, [&](uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end && i < first.load(); ++i) {
+      if (!holds(i)) continue;
+      uint64_t known = first.load();
+      while (i < known && !first.compare_exchange_weak(known, i)) {
+      }
+      return false;  // lower ranges have begun already
+    }
+    return true;
+  });
+  return first.load();
 }
 
 }  // namespace shufflefs

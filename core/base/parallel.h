@@ -17,6 +17,9 @@ struct ParallelOptions {
   int threads = 0;          // 0 = ThreadsForSource
   uint64_t chunk = 64;      // items per call
   std::string name = "io";  // name of the threads
+
+  // One thread per core, for work on directories that waits for nothing.
+  static ParallelOptions ToCompute(std::string name);
 };
 
 // Calls work(begin, end) for consecutive ranges that cover [0, count), from
@@ -25,6 +28,11 @@ struct ParallelOptions {
 // caller. Uses fewer threads if the system gives no more.
 void ParallelFor(uint64_t count, const ParallelOptions& options,
                  const std::function<bool(uint64_t begin, uint64_t end)>& work);
+
+// The lowest index below `count` that `holds`, or `count`. Asks for each lower
+// one, and for some higher ones, from several threads at once.
+uint64_t ParallelFirst(uint64_t count, const ParallelOptions& options,
+                       const std::function<bool(uint64_t index)>& holds);
 
 }  // namespace shufflefs
 

@@ -60,8 +60,8 @@ AccessTable::AccessTable(const CatalogueTables& t) : chains_(t.dirs.size()) {
     if (fresh) chains.push_back(std::move(search));
   }
   std::map<EffectiveAccess, uint32_t> known;
-  for (size_t e = 0; e < t.attr_class.size(); ++e) {
-    const uint32_t chain = chains_[t.parent[e]];
+  for (uint32_t e = 0; e < t.attr_class.size(); ++e) {
+    const uint32_t chain = chains_[t.DirOf(e)];
     const auto [at, fresh] = ids_.try_emplace({chain, t.attr_class[e]}, 0);
     if (!fresh) continue;
     EffectiveAccess access{AccessRule::Of(t.classes[t.attr_class[e]], 4),

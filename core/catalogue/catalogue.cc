@@ -23,15 +23,18 @@ uint64_t ShownInode(uint64_t ino, uint32_t device) {
   return high | (ino & ((uint64_t{1} << kDeviceShift) - 1));
 }
 
-EntryKind KindOfMode(uint32_t mode) {
-  if (S_ISREG(mode)) return EntryKind::kFile;
-  if (S_ISDIR(mode)) return EntryKind::kDirectory;
-  if (S_ISLNK(mode)) return EntryKind::kLink;
-  return EntryKind::kSpecial;
+// As far as few facts tell, without a look at each file.
+bool AllMayReadAll(const Catalogue& catalogue) {
+  const AccessTable& table = catalogue.access_table();
+  return table.count() == 1 && table.value(AccessId(0)).is_open() &&
+         std::ranges::all_of(catalogue.tables().classes, [](const auto& c) {
+           return !S_ISREG(c.mode) || c.readable != 0;
+         });
 }
 
 // 0 if the same users may read every file, and all files are readable.
 uint64_t HashOfAccess(const Catalogue& catalogue) {
+  if (AllMayReadAll(catalogue)) return 0;
   bool differs = false;
   std::vector<uint32_t> rows;
   for (uint32_t e = 0; e < catalogue.entry_count(); ++e) {
@@ -118,18 +121,6 @@ EntryId Catalogue::in_source_order(DirId dir, uint32_t k) const {
   return EntryId(first + tables_.source_order[first + k]);
 }
 
-absl::string_view Catalogue::name(EntryId entry) const {
-  uint32_t i = entry.value();
-  const char* at = tables_.names.data() +
-                   tables_.dirs[tables_.parent[i]].names_base +
-                   tables_.name_offset[i];
-  return absl::string_view(at + 1, static_cast<uint8_t>(*at));
-}
-
-EntryKind Catalogue::kind(EntryId entry) const {
-  return KindOfMode(tables_.classes[tables_.attr_class[entry.value()]].mode);
-}
-
 FileAttributes Catalogue::FromClass(uint32_t attr_class, uint64_t ino) const {
   const auto& shared = tables_.classes[attr_class];
   FileAttributes result;
@@ -184,9 +175,6 @@ FileAttributes Catalogue::dir_attributes(DirId dir) const {
   return result;
 }
 
-DirId Catalogue::parent(EntryId entry) const {
-  return DirId(tables_.parent[entry.value()]);
-}
 DirId Catalogue::parent(DirId dir) const {
   return DirId(tables_.dirs[dir.value()].parent);
 }
@@ -276,7 +264,7 @@ uint64_t Catalogue::name_bytes() const { return tables_.names.size(); }
 
 uint64_t Catalogue::memory_bytes() const {
   const CatalogueTables& t = tables_;
-  return BytesOf(t.dirs) + BytesOf(t.name_offset) + BytesOf(t.parent) +
+  return BytesOf(t.dirs) + BytesOf(t.name_offset) + BytesOf(t.dir_at) +
          BytesOf(t.attr_class) + BytesOf(t.blocks) + BytesOf(t.source_order) +
          BytesOf(t.size) + BytesOf(t.ino) + BytesOf(t.mtime_ns) +
          BytesOf(t.ctime_ns) + BytesOf(t.names) + BytesOf(t.classes) +

@@ -28,6 +28,13 @@ namespace shufflefs {
 
 enum class EntryKind : uint8_t { kFile, kDirectory, kLink, kSpecial };
 
+inline EntryKind KindOfMode(uint32_t mode) {
+  if (S_ISREG(mode)) return EntryKind::kFile;
+  if (S_ISDIR(mode)) return EntryKind::kDirectory;
+  if (S_ISLNK(mode)) return EntryKind::kLink;
+  return EntryKind::kSpecial;
+}
+
 // The result of stat, as the scan saw it. `ino` is unique within the
 // catalogue's source even if that spans several devices.
 struct FileAttributes {
@@ -76,8 +83,17 @@ class Catalogue {
   // The k-th entry in the order in which the source's readdir returned them.
   EntryId in_source_order(DirId dir, uint32_t k) const;
 
-  absl::string_view name(EntryId entry) const;  // any bytes except '/' and NUL
-  EntryKind kind(EntryId entry) const;
+  // Any bytes except '/' and NUL.
+  absl::string_view name(EntryId entry) const {
+    const uint32_t i = entry.value();
+    const char* const at = tables_.names.data() +
+                           tables_.dirs[tables_.DirOf(i)].names_base +
+                           tables_.name_offset[i];
+    return absl::string_view(at + 1, static_cast<uint8_t>(*at));
+  }
+  EntryKind kind(EntryId entry) const {
+    return KindOfMode(tables_.classes[tables_.attr_class[entry.value()]].mode);
+  }
   FileAttributes attributes(EntryId entry) const;
   // Only the size of these attributes. REQUIRES: the entry is no directory.
   uint64_t file_size(EntryId entry) const {
@@ -95,7 +111,8 @@ class Catalogue {
   // its bytes a while later.
   void PrefetchName(EntryId entry) const {
     __builtin_prefetch(&tables_.name_offset[entry.value()]);
-    __builtin_prefetch(&tables_.parent[entry.value()]);
+    __builtin_prefetch(
+        &tables_.dir_at[entry.value() / CatalogueTables::kEntriesAPlace]);
   }
   void PrefetchNameBytes(EntryId entry) const {
     __builtin_prefetch(name(entry).data() - 1);
@@ -105,7 +122,9 @@ class Catalogue {
     __builtin_prefetch(&tables_.ino[entry.value()]);
   }
   FileAttributes dir_attributes(DirId dir) const;  // also for the root
-  DirId parent(EntryId entry) const;               // directory that contains it
+  DirId parent(EntryId entry) const {              // directory that contains it
+    return DirId(tables_.DirOf(entry.value()));
+  }
   DirId parent(DirId dir) const;                   // the root's is the root
   // The directory of an entry of kind kDirectory, and the reverse. The root has
   // no entry.

@@ -47,22 +47,26 @@ class Digest {
 
 void DeriveCatalogueTables(CatalogueTables& t) {
   t.name_offset.resize(t.size.size());
-  t.parent.resize(t.size.size());
+  t.dir_at.clear();
+  t.dir_at.reserve(t.size.size() / CatalogueTables::kEntriesAPlace + 2);
   uint64_t base = 0;
   uint32_t entry = 0;
+  uint32_t last = 0;  // that has entries
   for (uint32_t d = 0; d < t.dirs.size(); ++d) {
     auto& dir = t.dirs[d];
     dir.first_entry = entry;
     dir.names_base = base;
     uint32_t offset = 0;
     for (uint32_t end = entry + dir.entry_count; entry < end; ++entry) {
+      if (entry % CatalogueTables::kEntriesAPlace == 0) t.dir_at.push_back(d);
       t.name_offset[entry] = offset;
-      t.parent[entry] = d;
       offset += 1 + static_cast<uint8_t>(t.names[base + offset]);
     }
     base += offset;
     dir.subtree_end = d + 1;
+    if (dir.entry_count > 0) last = d;
   }
+  t.dir_at.push_back(last);
   for (size_t d = t.dirs.size(); d-- > 1;) {
     auto& parent = t.dirs[t.dirs[d].parent];
     parent.subtree_end = std::max(parent.subtree_end, t.dirs[d].subtree_end);

@@ -27,7 +27,7 @@ inline FileTotals TotalsBelow(const Catalogue& catalogue, DirId dir) {
     const EntryId entry(e);
     if (catalogue.kind(entry) != EntryKind::kFile) continue;
     ++totals.files;
-    totals.bytes += catalogue.attributes(entry).size;
+    totals.bytes += catalogue.file_size(entry);
   }
   return totals;
 }

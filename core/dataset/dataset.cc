@@ -10,14 +10,17 @@ namespace shufflefs {
 
 absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Make(
     std::shared_ptr<const Catalogue> catalogue, const ViewConfig& config,
-    const std::string& groups_text, const std::vector<std::string>& views) {
+    const std::string& groups_text, const std::vector<std::string>& views,
+    const Verdicts& verdicts) {
   const absl::optional<DirId> root = catalogue->FindDir(config.path);
   if (!root) {
     return absl::NotFoundError(
         absl::StrCat("view path '", config.path,
                      "': no such directory; give one below the source"));
   }
-  SubstitutionSafety substitution_safety = Judge(*catalogue, *root, {});
+  const auto known = verdicts.find(*root);
+  SubstitutionSafety substitution_safety =
+      known != verdicts.end() ? known->second : Judge(*catalogue, *root, {});
   GroupingOptions options;
   options.root = *root;
   for (const std::string& path : views) {

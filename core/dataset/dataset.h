@@ -32,11 +32,12 @@ class Dataset {
   // is no directory of the catalogue; InvalidArgument, which names the line,
   // for a bad groups file. `groups_text` is the content of config.groups.
   // `views` are the paths of all views: files of a view below this one belong
-  // to that one only.
+  // to that one only. `verdicts` may have that of the subtree already.
   static absl::StatusOr<std::unique_ptr<Dataset>> Make(
       std::shared_ptr<const Catalogue> catalogue, const ViewConfig& config,
       const std::string& groups_text,
-      const std::vector<std::string>& views = {});
+      const std::vector<std::string>& views = {},
+      const Verdicts& verdicts = {});
 
   const Catalogue& catalogue() const { return *catalogue_; }
   const std::shared_ptr<const Catalogue>& shared_catalogue() const {

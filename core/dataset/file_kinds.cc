@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -115,25 +116,37 @@ constexpr Row kRows[] = {
     {"zst", FileKind::kContainer},
 };
 
-constexpr bool RowsAreSorted() {
-  for (size_t i = 1; i < std::size(kRows); ++i) {
-    if (!(kRows[i - 1].extension < kRows[i].extension)) return false;
+// An extension as a number that orders as the lower case does, because numbers
+// are compared faster. REQUIRES: at most 8 letters, digits and underscores.
+constexpr uint64_t KeyOf(absl::string_view extension) {
+  uint64_t key = 0;
+  for (size_t i = 0; i < sizeof key; ++i) {
+    const uint8_t byte =
+        i < extension.size() ? static_cast<uint8_t>(extension[i]) | 0x20 : 0;
+    key = key << 8 | byte;
   }
-  return true;
+  return key;
 }
-static_assert(RowsAreSorted());
+
+constexpr auto kKeys = [] {
+  std::array<uint64_t, std::size(kRows)> keys = {};
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = KeyOf(kRows[i].extension);
+  return keys;
+}();
+static_assert(std::adjacent_find(kKeys.begin(), kKeys.end(),
+                                 std::greater_equal<>()) == kKeys.end());
+static_assert(std::all_of(std::begin(kRows), std::end(kRows),
+                          [](const Row& row) {
+                            return row.extension.size() <= sizeof(uint64_t);
+                          }));
 
 FileKind KindOfExtension(absl::string_view extension) {
   if (extension.empty()) return FileKind::kText;
-  std::array<char, kLongestExtension> lower;
-  std::transform(extension.begin(), extension.end(), lower.begin(),
-                 [](char c) { return absl::ascii_tolower(c); });
-  absl::string_view wanted(lower.data(), extension.size());
-  const Row* end = std::end(kRows);
-  const Row* at = std::lower_bound(
-      std::begin(kRows), end, wanted,
-      [](const Row& row, absl::string_view w) { return row.extension < w; });
-  return at != end && at->extension == wanted ? at->kind : FileKind::kUnknown;
+  if (extension.size() > sizeof(uint64_t)) return FileKind::kUnknown;
+  const uint64_t key = KeyOf(extension);
+  const auto at = std::lower_bound(kKeys.begin(), kKeys.end(), key);
+  if (at == kKeys.end() || *at != key) return FileKind::kUnknown;
+  return kRows[at - kKeys.begin()].kind;
 }
 
 bool EqualsAny(absl::string_view name,
@@ -185,19 +198,23 @@ bool IsSum(absl::string_view stem) {
 }  // namespace
 
 absl::string_view ExtensionOf(absl::string_view name) {
-  size_t dot = name.rfind('.');
-  if (dot == absl::string_view::npos || dot == 0) return "";
-  absl::string_view extension = name.substr(dot + 1);
-  if (extension.empty() || extension.size() > kLongestExtension) return "";
+  // One walk back from the end, because this is called for each file.
   bool letter = false;
   bool hex = true;
-  for (char c : extension) {
-    auto byte = static_cast<uint8_t>(c);
+  for (size_t size = 0; size < name.size() && size <= kLongestExtension;
+       ++size) {
+    const char c = name[name.size() - 1 - size];
+    const auto byte = static_cast<uint8_t>(c);
+    if (c == '.') {
+      const bool first = size + 1 == name.size();
+      const bool hash = hex && size >= kShortestHash;
+      return letter && !first && !hash ? name.substr(name.size() - size) : "";
+    }
     if (!absl::ascii_isalnum(byte) && c != '_') return "";
     letter |= absl::ascii_isalpha(byte);
     hex &= absl::ascii_isxdigit(byte);
   }
-  return letter && !(hex && extension.size() >= kShortestHash) ? extension : "";
+  return "";
 }
 
 absl::string_view StemOf(absl::string_view name) {
@@ -207,14 +224,12 @@ absl::string_view StemOf(absl::string_view name) {
 }
 
 FileKind KindOfFile(absl::string_view name) {
-  if (name.empty() || name[0] == '.' ||
-      EqualsAny(name, {"thumbs.db", "desktop.ini"})) {
-    return FileKind::kHidden;
-  }
+  if (name.empty() || name[0] == '.') return FileKind::kHidden;
   absl::string_view extension = ExtensionOf(name);
   FileKind kind = KindOfExtension(extension);
   // Most names are images or audio, which are nothing else.
   if (kind == FileKind::kImage || kind == FileKind::kAudio) return kind;
+  if (EqualsAny(name, {"thumbs.db", "desktop.ini"})) return FileKind::kHidden;
   absl::string_view stem = StemOf(name);
   if (IsDocument(stem, extension)) return FileKind::kDocument;
   if (kind == FileKind::kText && IsSum(stem)) return FileKind::kManifest;

@@ -4,10 +4,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/parallel.h"
 #include "core/base/status.h"
 #include "core/dataset/file_kinds.h"
 #include "core/dataset/splits.h"
@@ -44,29 +46,48 @@ void GroupingBuilder::MarkDirectories() {
 // Decides whether text files are the samples of this view or describe other
 // files, and whether containers are samples or are beside them.
 void GroupingBuilder::CountFiles() {
-  uint64_t text = 0;
-  uint64_t others = 0;
-  uint64_t containers = 0;
-  uint32_t end = catalogue_.entries_end(options_.root).value();
-  for (uint32_t e = result_.first_entry_; e < end; ++e) {
-    EntryId entry(e);
-    if (fixed_dirs_[catalogue_.parent(entry).value()] ||
-        catalogue_.kind(entry) != EntryKind::kFile) {
-      continue;
-    }
-    FileKind kind = KindOfFile(catalogue_.name(entry));
-    if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
-    ++(SpeaksOfOthers(kind) ? text : others);
-    containers += kind == FileKind::kContainer;
-  }
+  const uint32_t first = options_.root.value();
+  const uint32_t end = catalogue_.subtree_end(options_.root).value();
+  std::atomic<uint64_t> text = 0;
+  std::atomic<uint64_t> others = 0;
+  std::atomic<uint64_t> containers = 0;
+  ParallelFor(end - first, ParallelOptions::ToCompute("kinds"),
+              [&](uint64_t begin, uint64_t until) {
+                for (uint64_t i = begin; i < until; ++i) {
+                  const DirId dir(first + static_cast<uint32_t>(i));
+                  if (fixed_dirs_[dir.value()]) continue;
+                  const Kinds kinds = KindsIn(dir);
+                  text += kinds.text;
+                  others += kinds.others;
+                  containers += kinds.containers;
+                }
+                return true;
+              });
   text_view_ = others * kTextMajority <= text;
   containers_stay_ = others > 2 * containers && labels_.label_of.empty();
+}
+
+GroupingBuilder::Kinds GroupingBuilder::KindsIn(DirId dir) const {
+  Kinds kinds;
+  KindMemo memo;
+  const uint32_t first = catalogue_.first_entry(dir).value();
+  for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
+    const EntryId entry(e);
+    if (catalogue_.kind(entry) != EntryKind::kFile) continue;
+    const FileKind kind = memo.KindOf(catalogue_.name(entry));
+    if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
+    ++(SpeaksOfOthers(kind) ? kinds.text : kinds.others);
+    kinds.containers += kind == FileKind::kContainer;
+  }
+  return kinds;
 }
 
 GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
                                                 bool text_is_sample) {
   absl::string_view name = catalogue_.name(entry);
-  absl::string_view extension = ExtensionOf(name);
+  FileKind kind = FileKind::kUnknown;
+  if (sorts_out_) kind = kinds_.KindOf(name);
+  absl::string_view extension = kinds_.ExtensionOf(name);
   File file;
   file.entry = entry.value();
   file.extension = sets_.Extension(extension);
@@ -77,9 +98,9 @@ GroupingBuilder::File GroupingBuilder::Describe(EntryId entry,
                catalogue_.tables().size[entry.value()] == 0 ||
                !catalogue_.readable(entry) || IsSplitName(name);
   if (sorts_out_ && !file.fixed) {
-    FileKind kind = KindOfFile(name);
     file.fixed = kind == FileKind::kDocument || kind == FileKind::kHidden;
     file.manifest = SpeaksOfOthers(kind) && !text_is_sample;
+    file.container = kind == FileKind::kContainer;
   }
   return file;
 }
@@ -149,22 +170,20 @@ uint32_t GroupingBuilder::AccessOf(const File* begin, const File* end) {
   return at->second;
 }
 
-bool GroupingBuilder::IsContainer(EntryId file) const {
-  return KindOfFile(catalogue_.name(file)) == FileKind::kContainer;
-}
-
 GroupingBuilder::Filling& GroupingBuilder::FillingOf(DirId dir,
                                                      const Filling& wanted) {
-  auto [at, fresh] = filling_of_.emplace(
-      std::make_tuple(wanted.alone, wanted.set, wanted.label, wanted.access),
-      filling_.size());
+  const FillingKey key(wanted.alone, wanted.set, wanted.label, wanted.access);
+  if (!filling_.empty() && key == last_key_) return filling_[last_filling_];
+  auto [at, fresh] = filling_of_.emplace(key, filling_.size());
   if (fresh) {
     filling_.push_back(wanted);
     const bool tree = options_.substitute == Substitute::kTree;
     filling_.back().dir = tree ? options_.root : dir;
     noted_.push_back(0);
   }
-  return filling_[at->second];
+  last_key_ = key;
+  last_filling_ = at->second;
+  return filling_[last_filling_];
 }
 
 absl::Status GroupingBuilder::AddSample(DirId dir, File* begin, File* end) {
@@ -190,8 +209,8 @@ absl::Status GroupingBuilder::AddSample(DirId dir, File* begin, File* end) {
   wanted.set = sets_.Set(extensions_);
   wanted.label = label;
   wanted.access = AccessOf(begin, end);
-  if (containers_stay_ && std::any_of(begin, end, [this](const File& file) {
-        return IsContainer(EntryId(file.entry));
+  if (containers_stay_ && std::any_of(begin, end, [](const File& file) {
+        return file.container;
       })) {
     wanted.alone = begin->entry + 1;
   }

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "core/catalogue/catalogue.h"
 #include "core/dataset/extension_sets.h"
+#include "core/dataset/file_kinds.h"
 #include "core/dataset/grouping.h"
 #include "core/dataset/groups_file.h"
 
@@ -38,7 +39,10 @@ class GroupingBuilder {
     bool pairs = false;     // it has an extension, and pairing is on
     bool fixed = false;     // and so is everything paired with it
     bool manifest = false;  // moves only together with another file
+    bool container = false;
   };
+  // Filling::alone, set, label, access
+  using FillingKey = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
   // A group that is being filled.
   struct Filling {
     // If a container is the only sample of the group: its entry + 1.
@@ -51,14 +55,21 @@ class GroupingBuilder {
     std::vector<uint32_t> members;
   };
 
+  // Of a directory's files. Containers are others, too.
+  struct Kinds {
+    uint64_t text = 0;
+    uint64_t others = 0;
+    uint64_t containers = 0;
+  };
+
   void MarkDirectories();
   void CountFiles();
+  Kinds KindsIn(DirId dir) const;
   absl::Status AddDirectory(DirId dir);
   void CollectFiles(DirId dir);
   File Describe(EntryId entry, bool text_is_sample);
   absl::Status AddSample(DirId dir, File* begin, File* end);
   absl::StatusOr<uint32_t> LabelOf(const File* begin, const File* end);
-  bool IsContainer(EntryId file) const;
   // A number for each combination of users who may read a sample's files.
   uint32_t AccessOf(const File* begin, const File* end);
   Filling& FillingOf(DirId dir, const Filling& wanted);
@@ -71,6 +82,7 @@ class GroupingBuilder {
   const GroupLabels labels_;
   Grouping result_;
   ExtensionSets sets_;
+  KindMemo kinds_;
   // By DirId: split, hidden, a container or of another view.
   std::vector<bool> fixed_dirs_;
   // Files that describe others, and documents, are no samples.
@@ -82,9 +94,11 @@ class GroupingBuilder {
   std::vector<Filling> filling_;      // of the directory, or of the tree
   // By filling: members before the current directory.
   std::vector<uint32_t> noted_;
-  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>,
-                      uint32_t>
-      filling_of_;
+  absl::flat_hash_map<FillingKey, uint32_t> filling_of_;
+  // The last that was asked for, because most samples have that of the one
+  // before. Valid if filling_ is not empty.
+  FillingKey last_key_;
+  uint32_t last_filling_ = 0;
   // As text; the first means everybody.
   std::vector<std::string> accesses_ = {""};
   absl::flat_hash_map<std::string, uint32_t> access_of_;

@@ -61,12 +61,11 @@ bool IsOneSequence(const std::vector<absl::string_view>& names, size_t least) {
     }
     numbers.push_back(number);
   }
+  const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+  // A complete sequence has one number more than this.
+  if (*high - *low >= numbers.size() + numbers.size() / 20) return false;
   std::sort(numbers.begin(), numbers.end());
-  auto distinct = static_cast<uint64_t>(
-      std::unique(numbers.begin(), numbers.end()) - numbers.begin());
-  uint64_t range = numbers[distinct - 1] - numbers[0];
-  // A complete sequence has range + 1 numbers.
-  return distinct == names.size() && range < distinct + distinct / 20;
+  return std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end();
 }
 
 }  // namespace shufflefs

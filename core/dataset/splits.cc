@@ -45,9 +45,21 @@ bool HoldsT10k(absl::string_view name) {
   return false;
 }
 
+// Every word and ending that SplitOf knows has one of these letters, and many
+// names have neither.
+bool HasTOrV(absl::string_view name) {
+  bool found = false;
+  for (const char c : name) {
+    const int lower = c | 0x20;
+    found |= lower == 't' || lower == 'v';
+  }
+  return found;
+}
+
 }  // namespace
 
 SplitKind SplitOf(absl::string_view name) {
+  if (!HasTOrV(name)) return SplitKind::kNone;
   for (size_t begin = 0; begin < name.size();) {
     if (!IsLetter(name[begin])) {
       ++begin;

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "core/base/parallel.h"
 #include "core/dataset/file_kinds.h"
 #include "core/dataset/name_sequence.h"
 #include "core/dataset/pairing.h"
@@ -138,6 +139,7 @@ class Judgement {
   Reason RefuseSequence() const;
   Reason RefusePairs() const;
 
+  bool IsSequence(DirId dir) const;
   Reason RefuseSiblings(const std::map<DirId, uint32_t>& leaves_of) const;
 
   // For messages of one line, whatever bytes the names contain.
@@ -351,23 +353,30 @@ Reason Judgement::RefuseSiblings(
 }
 
 Reason Judgement::RefuseSequence() const {
-  for (const auto& [dir, contents] : survey_.dirs()) {
-    std::vector<absl::string_view> stems;
-    uint32_t first = catalogue_.first_entry(dir).value();
-    for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
-      absl::string_view name = catalogue_.name(EntryId(e));
-      if (catalogue_.kind(EntryId(e)) == EntryKind::kFile &&
-          IsMedia(KindOfFile(name)) && !IsSplitName(name)) {
-        // Each frame may have several files.
-        const absl::string_view stem = StemOf(name);
-        if (stems.empty() || stems.back() != stem) stems.push_back(stem);
-      }
+  std::vector<DirId> dirs;
+  for (const auto& [dir, contents] : survey_.dirs()) dirs.push_back(dir);
+  const uint64_t found =
+      ParallelFirst(dirs.size(), ParallelOptions::ToCompute("sequence"),
+                    [&](uint64_t i) { return IsSequence(dirs[i]); });
+  if (found == dirs.size()) return absl::nullopt;
+  return absl::StrCat("the names in ", Path(dirs[found]),
+                      " are one sequence of numbers, as frames have");
+}
+
+bool Judgement::IsSequence(DirId dir) const {
+  std::vector<absl::string_view> stems;
+  KindMemo kinds;
+  const uint32_t first = catalogue_.first_entry(dir).value();
+  for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
+    const absl::string_view name = catalogue_.name(EntryId(e));
+    if (catalogue_.kind(EntryId(e)) == EntryKind::kFile &&
+        IsMedia(kinds.KindOf(name)) && !IsSplitName(name)) {
+      // Each frame may have several files.
+      const absl::string_view stem = kinds.StemOf(name);
+      if (stems.empty() || stems.back() != stem) stems.push_back(stem);
     }
-    if (!IsOneSequence(stems, options_.min_frames)) continue;
-    return absl::StrCat("the names in ", Path(dir),
-                        " are one sequence of numbers, as frames have");
   }
-  return absl::nullopt;
+  return IsOneSequence(stems, options_.min_frames);
 }
 
 Reason Judgement::RefusePairs() const {

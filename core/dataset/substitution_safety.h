@@ -7,6 +7,7 @@
 #define SHUFFLEFS_CORE_DATASET_SUBSTITUTION_SAFETY_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "core/base/types.h"
@@ -59,6 +60,9 @@ struct SubstitutionSafety {
 // All rules ignore splits, hidden files and hidden directories.
 SubstitutionSafety Judge(const Catalogue& catalogue, DirId root,
                          const SubstitutionSafetyOptions& options);
+
+// What Judge says of some roots, with the usual options.
+using Verdicts = std::map<DirId, SubstitutionSafety>;
 
 }  // namespace shufflefs
 

@@ -2,6 +2,7 @@
 #include "core/dataset/tree_survey.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/base/parallel.h"
 #include "core/dataset/splits.h"
 
 namespace shufflefs {
@@ -9,17 +10,7 @@ namespace shufflefs {
 TreeSurvey::TreeSurvey(const Catalogue& catalogue, DirId root)
     : catalogue_(catalogue), root_(root) {
   MarkDirectories();
-  uint32_t end = catalogue_.subtree_end(root_).value();
-  for (uint32_t d = root_.value(); d < end; ++d) {
-    DirId dir(d);
-    if (excluded_[d]) continue;
-    uint32_t first = catalogue_.first_entry(dir).value();
-    for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
-      if (catalogue_.kind(EntryId(e)) == EntryKind::kFile) {
-        CountFile(dir, EntryId(e));
-      }
-    }
-  }
+  CountFiles();
   for (const auto& [dir, contents] : dirs_) {
     for (DirId up = dir; up != root_;) {
       up = catalogue_.parent(up);
@@ -43,22 +34,49 @@ void TreeSurvey::MarkDirectories() {
   }
 }
 
-void TreeSurvey::CountFile(DirId dir, EntryId entry) {
-  absl::string_view name = catalogue_.name(entry);
-  FileKind kind = KindOfFile(name);
-  if (kind == FileKind::kHidden || kind == FileKind::kDocument) return;
-  if (IsSplitName(name)) {
-    // The file stays fixed, but testing_list.txt refers to the others.
-    bool list = kind == FileKind::kText && !ExtensionOf(name).empty();
-    if ((kind == FileKind::kManifest || list) && !list_named_as_split_) {
-      list_named_as_split_ = entry;
+void TreeSurvey::CountFiles() {
+  const uint32_t first = root_.value();
+  std::vector<Found> found(catalogue_.subtree_end(root_).value() - first);
+  ParallelFor(found.size(), ParallelOptions::ToCompute("survey"),
+              [&](uint64_t begin, uint64_t end) {
+                for (uint64_t i = begin; i < end; ++i) {
+                  const DirId dir(first + static_cast<uint32_t>(i));
+                  if (!excluded_[dir.value()]) found[i] = CountFilesOf(dir);
+                }
+                return true;
+              });
+  for (uint32_t i = 0; i < found.size(); ++i) {
+    if (!list_named_as_split_) {
+      list_named_as_split_ = found[i].list_named_as_split;
     }
-    return;
+    if (found[i].contents.files == 0) continue;
+    dirs_.emplace_hint(dirs_.end(), DirId(first + i), found[i].contents);
   }
-  Contents& contents = dirs_[dir];
-  auto k = static_cast<size_t>(kind);
-  if (contents.count[k]++ == 0) contents.example[k] = entry;
-  ++contents.files;
+}
+
+TreeSurvey::Found TreeSurvey::CountFilesOf(DirId dir) const {
+  Found found;
+  KindMemo kinds;
+  const uint32_t first = catalogue_.first_entry(dir).value();
+  for (uint32_t e = first; e < first + catalogue_.dir_size(dir); ++e) {
+    const EntryId entry(e);
+    if (catalogue_.kind(entry) != EntryKind::kFile) continue;
+    const absl::string_view name = catalogue_.name(entry);
+    const FileKind kind = kinds.KindOf(name);
+    if (kind == FileKind::kHidden || kind == FileKind::kDocument) continue;
+    if (IsSplitName(name)) {
+      // The file stays fixed, but testing_list.txt refers to the others.
+      const bool list = kind == FileKind::kText && !ExtensionOf(name).empty();
+      if ((kind == FileKind::kManifest || list) && !found.list_named_as_split) {
+        found.list_named_as_split = entry;
+      }
+      continue;
+    }
+    const auto k = static_cast<size_t>(kind);
+    if (found.contents.count[k]++ == 0) found.contents.example[k] = entry;
+    ++found.contents.files;
+  }
+  return found;
 }
 
 uint64_t TreeSurvey::Total(FileKind kind) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TreeSurvey counts what a subtree of the catalogue holds, by directory and
 // kind. core/dataset/substitution_safety.h judges from these facts. Splits,
-// hidden files and documents are not counted. One thread. The catalogue
-// outlives it.
+// hidden files and documents are not counted. Thread-safe, as nothing changes
+// after construction. The catalogue outlives it.
 #ifndef SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_
 #define SHUFFLEFS_CORE_DATASET_TREE_SURVEY_H_
 
@@ -66,12 +66,20 @@ class TreeSurvey {
   std::string Describe() const;
 
  private:
+  // What was found in one directory.
+  struct Found {
+    Contents contents;
+    absl::optional<EntryId> list_named_as_split;
+  };
+
   void MarkDirectories();
-  void CountFile(DirId dir, EntryId entry);
+  void CountFiles();
+  Found CountFilesOf(DirId dir) const;
   bool Validates(DirId dir) const;
 
   const Catalogue& catalogue_;
   const DirId root_;
+  // Constant after construction.
   std::vector<bool> excluded_;
   std::vector<DirId> containers_;
   std::map<DirId, Contents> dirs_;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/catalogue_loader.h"
 
-#include <malloc.h>
-
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "core/base/exhaustion.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "core/base/thread.h"
 #include "core/catalogue/catalogue_file.h"
 #include "core/scan/scan.h"
 #include "core/scan/staleness_check.h"
@@ -26,31 +26,49 @@ std::string PathInside(const std::string& source,
   return mountpoint.substr(prefix.size());
 }
 
+// Empty if there is no memory for it. Then who needs a verdict finds it, and
+// says so.
+Verdicts JudgeViews(const Catalogue& catalogue, const MountConfig& config) {
+  Verdicts verdicts;
+  const absl::Status judged = OrExhausted("views", [&] {
+    for (const ViewConfig& view : config.views) {
+      const absl::optional<DirId> root = catalogue.FindDir(view.path);
+      if (root) verdicts.emplace(*root, Judge(catalogue, *root, {}));
+    }
+    return absl::OkStatus();
+  });
+  return judged.ok() ? verdicts : Verdicts();
+}
+
 // Errors: NotFound if there is no saved catalogue.
-absl::StatusOr<Catalogue> LoadSaved(const CatalogueRequest& request) {
+absl::StatusOr<FoundCatalogue> LoadSaved(const CatalogueRequest& request) {
   if (request.saved.empty()) return absl::NotFoundError("no state");
   absl::StatusOr<Catalogue> loaded = LoadCatalogue(request.saved);
   if (!loaded.ok()) return Annotate(loaded.status(), "saved catalogue");
-  Catalogue saved = *std::move(loaded);
+  FoundCatalogue found;
+  found.catalogue = std::make_shared<const Catalogue>(*std::move(loaded));
+  found.was_saved = true;
   StalenessOptions options;
   options.serves_others = request.config->allow_other;
-  const absl::optional<std::string> staleness =
-      FindStaleness(*request.source, saved, options);
+  absl::optional<std::string> staleness;
+  {
+    const auto judge = TryStartThread("judge", [&](std::stop_token) {
+      found.verdicts = JudgeViews(*found.catalogue, *request.config);
+    });
+    staleness = FindStaleness(*request.source, *found.catalogue, options);
+  }
   if (staleness) {
     return absl::FailedPreconditionError(
         absl::StrCat(*staleness, "; rescanning"));
   }
-  return saved;
+  return found;
 }
 
 }  // namespace
 
 absl::StatusOr<FoundCatalogue> FindCatalogue(const CatalogueRequest& request) {
-  absl::StatusOr<Catalogue> saved = LoadSaved(request);
-  if (saved.ok()) {
-    return FoundCatalogue{std::make_shared<const Catalogue>(*std::move(saved)),
-                          true};
-  }
+  absl::StatusOr<FoundCatalogue> saved = LoadSaved(request);
+  if (saved.ok()) return saved;
   if (!absl::IsNotFound(saved.status())) {
     Log(LogLevel::kInfo, saved.status().message());
   }
@@ -67,10 +85,8 @@ absl::StatusOr<FoundCatalogue> FindCatalogue(const CatalogueRequest& request) {
           absl::StrCat("catalogue not saved: ", done.message()));
     }
   }
-  // The threads of the scan leave their names and batches all over the heap.
-  malloc_trim(0);
-  return FoundCatalogue{std::make_shared<const Catalogue>(std::move(scanned)),
-                        false};
+  return FoundCatalogue{
+      std::make_shared<const Catalogue>(std::move(scanned)), false, {}};
 }
 
 }  // namespace shufflefs

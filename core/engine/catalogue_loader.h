@@ -13,6 +13,7 @@
 #include "core/base/files/owned_dir.h"
 #include "core/catalogue/catalogue.h"
 #include "core/config/config.h"
+#include "core/dataset/substitution_safety.h"
 #include "core/source/source_dir.h"
 
 namespace shufflefs {
@@ -29,6 +30,9 @@ struct CatalogueRequest {
 struct FoundCatalogue {
   std::shared_ptr<const Catalogue> catalogue;
   bool was_saved = false;
+  // On the views, of a saved catalogue. They were found while the source was
+  // asked whether it has changed.
+  Verdicts verdicts;
 };
 
 // Blocks for the scan. If a catalogue cannot be saved, logs a line. Errors:

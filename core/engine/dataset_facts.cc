@@ -20,7 +20,7 @@ uint64_t MeanFileBytes(const Catalogue& catalogue, const Grouping& grouping) {
     const Grouping::Group& group = grouping.group(GroupId(g));
     for (uint32_t i = 0; i < group.samples; ++i) {
       for (uint32_t c = 0; c < group.columns; ++c) {
-        bytes += catalogue.attributes(grouping.member(GroupId(g), i, c)).size;
+        bytes += catalogue.file_size(grouping.member(GroupId(g), i, c));
         ++files;
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/engine.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <xxhash.h>
 
@@ -182,6 +183,7 @@ SetupTools Engine::Tools() {
   tools.containers = records_.finder();
   tools.records = records_.maker();
   tools.waits = parts_.hooks.waits;
+  tools.verdicts = verdicts_;
   for (const ViewConfig& view : parts_.config.views) {
     tools.views.push_back(view.path);
   }
@@ -316,9 +318,12 @@ absl::StatusOr<const ServedDataset*> Engine::Load(const LoadOptions& options) {
   if (found.was_saved && found.catalogue->serves_others()) {
     unchecked_ = found.catalogue;
   }
+  verdicts_ = std::move(found.verdicts);
   RETURN_IF_ERROR(JoinPeers(found.catalogue));
   ASSIGN_OR_RETURN(served_owner_,
                    MakeServed(std::move(found.catalogue), options));
+  // The threads of a scan and of verdicts leave free memory all over the heap.
+  malloc_trim(0);
   served_.store(served_owner_.get(), std::memory_order_release);
   return served_owner_.get();
 }

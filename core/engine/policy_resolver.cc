@@ -59,7 +59,7 @@ uint64_t SampleBytes(const Dataset& dataset) {
     const SampleId sample(s);
     for (uint32_t c = 0; c < grouping.columns(sample); ++c) {
       bytes += Arena::Footprint(
-          dataset.catalogue().attributes(grouping.member(sample, c)).size);
+          dataset.catalogue().file_size(grouping.member(sample, c)));
     }
   }
   return bytes;

@@ -227,7 +227,7 @@ PlainFiles PlainFilesOf(const ViewSetup& setup) {
         plain.containers->Covers(file)) {
       continue;
     }
-    plain.bytes += dataset.catalogue().attributes(file).size;
+    plain.bytes += dataset.catalogue().file_size(file);
   }
   return plain;
 }
@@ -469,9 +469,9 @@ absl::StatusOr<std::shared_ptr<const ViewSetup>> MakeViewSetup(
                      ": the file has changed since the mount began; unmount, "
                      "and mount again"));
   }
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<Dataset> dataset,
-      Dataset::Make(std::move(catalogue), config, groups, tools.views));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
+                   Dataset::Make(std::move(catalogue), config, groups,
+                                 tools.views, tools.verdicts));
   ASSIGN_OR_RETURN(ResolvedPolicy resolved, tools.resolver(config, *dataset));
   Take(std::move(resolved), *setup);
   if (setup->policy->wants_blocks()) {

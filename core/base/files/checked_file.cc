@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/read_at.h"
+#include "core/base/parallel.h"
 #include "core/base/status.h"
+#include "core/base/thread.h"
 
 namespace shufflefs {
 
@@ -52,6 +54,7 @@ size_t PaddingBehind(size_t bytes, size_t align) {
 constexpr absl::string_view kCutOff =
     "cut off, or not as long as its header says";
 constexpr absl::string_view kOtherChecksum = "the checksum differs";
+constexpr uint64_t kLarge = uint64_t{16} << 20;
 // Of a page of memory that the kernel maps at once.
 constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
 
@@ -139,7 +142,17 @@ absl::StatusOr<CheckedFileReader> CheckedFileReader::Open(
 
 CheckedFileReader::CheckedFileReader(const CheckedFormat& format, UniqueFd fd,
                                      uint64_t size)
-    : format_(&format), fd_(std::move(fd)), size_(size) {}
+    : format_(&format), fd_(std::move(fd)), size_(size) {
+  if (size_ < kLarge) return;
+  ahead_ = TryStartThread("read-ahead", [fd = fd_.get(),
+                                         size](std::stop_token stop) {
+    // More than this in one call is cut off.
+    constexpr uint64_t kStep = uint64_t{128} << 10;
+    for (uint64_t at = 0; at < size && !stop.stop_requested(); at += kStep) {
+      posix_fadvise(fd, static_cast<off_t>(at), kStep, POSIX_FADV_WILLNEED);
+    }
+  });
+}
 
 CheckedFileReader::CheckedFileReader(CheckedFileReader&&) = default;
 CheckedFileReader::~CheckedFileReader() = default;
@@ -189,13 +202,23 @@ void CheckedFileReader::Read(char* into, size_t bytes) {
   }
 }
 
-void CheckedFileReader::PreferHugePages(void* memory, size_t bytes) {
+void CheckedFileReader::MakeRoom(void* memory, size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t from = (begin + kHugePage - 1) / kHugePage * kHugePage;
   const uintptr_t end = (begin + bytes) / kHugePage * kHugePage;
   if (end <= from) return;
-  // Without them it is only slower.
+  // Without this it is only slower. The kernel clears what it maps.
   madvise(reinterpret_cast<void*>(from), end - from, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE
+  ParallelOptions options = ParallelOptions::ToCompute("clear");
+  options.chunk = 4;
+  ParallelFor((end - from) / kHugePage, options,
+              [from](uint64_t begin, uint64_t until) {
+                madvise(reinterpret_cast<void*>(from + begin * kHugePage),
+                        (until - begin) * kHugePage, MADV_POPULATE_WRITE);
+                return true;
+              });
+#endif
 }
 
 absl::Status CheckedFileReader::Finish() {

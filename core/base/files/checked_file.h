@@ -22,12 +22,14 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/base/files/owned_dir.h"
 #include "core/base/files/unique_fd.h"
@@ -150,7 +152,7 @@ class CheckedFileReader {
     if (!Fits(count, width)) return;
     try {
       column.reserve(count);
-      PreferHugePages(column.data(), count * width);
+      MakeRoom(column.data(), count * width);
       column.resize(count);
     } catch (const std::exception&) {  // bad_alloc, length_error
       NoMemoryFor(count * width);
@@ -169,8 +171,8 @@ class CheckedFileReader {
   void NoMemoryFor(uint64_t bytes);
   // Reads the next bytes of the file, and adds them to the checksum.
   void Read(char* into, size_t bytes);
-  // Fewer page faults while it is filled, and while it is used.
-  static void PreferHugePages(void* memory, size_t bytes);
+  // Has the kernel map a column's memory on all processors, in large pages.
+  static void MakeRoom(void* memory, size_t bytes);
 
   const CheckedFormat* format_;
   UniqueFd fd_;
@@ -179,6 +181,9 @@ class CheckedFileReader {
   CheckedHead head_ = {};
   std::unique_ptr<CheckedSum> sum_;  // null: before the header
   absl::Status failure_;
+  // Brings the file into memory, so that the device never waits for us. Ends
+  // before the descriptor is closed.
+  absl::optional<std::jthread> ahead_;
 };
 
 }  // namespace shufflefs

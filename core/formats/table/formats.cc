@@ -2,6 +2,7 @@
 #include "core/formats/table/formats.h"
 
 #include <algorithm>
+#include <bitset>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,25 @@ bool EndsWithOneOf(absl::string_view name,
   return std::any_of(suffixes.begin(), suffixes.end(), [&](auto suffix) {
     return absl::EndsWithIgnoreCase(name, suffix);
   });
+}
+
+// By byte: whether a suffix of a format ends in it. Few names of files do, so
+// their suffixes need not be compared.
+std::bitset<256> FindLastBytes() {
+  std::bitset<256> last;
+  for (const RecordFormat* format : Known()) {
+    for (const absl::string_view suffix : format->suffixes()) {
+      const auto byte = static_cast<unsigned char>(suffix.back());
+      last.set(static_cast<unsigned char>(absl::ascii_tolower(byte)));
+      last.set(static_cast<unsigned char>(absl::ascii_toupper(byte)));
+    }
+  }
+  return last;
+}
+
+bool MayEndAsFormat(absl::string_view name) {
+  static const std::bitset<256> last = FindLastBytes();
+  return !name.empty() && last[static_cast<unsigned char>(name.back())];
 }
 
 bool AreDigits(absl::string_view text) {
@@ -72,8 +92,10 @@ std::string FormatNames() {
 }
 
 const RecordFormat* FormatByName(absl::string_view name) {
-  for (const RecordFormat* format : Known()) {
-    if (EndsWithOneOf(name, format->suffixes())) return format;
+  if (MayEndAsFormat(name)) {
+    for (const RecordFormat* format : Known()) {
+      if (EndsWithOneOf(name, format->suffixes())) return format;
+    }
   }
   // Called for each file of a dataset, and few names end in a digit.
   if (name.empty() || !AreDigits(name.substr(name.size() - 1)) ||

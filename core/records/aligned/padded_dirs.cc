@@ -61,22 +61,21 @@ std::shared_ptr<const PaddedDirs> PaddedDirs::Load(
     const SourceDir& source, std::shared_ptr<const Catalogue> catalogue,
     DirId root) {
   auto dirs = absl::WrapUnique(new PaddedDirs(catalogue));
-  for (uint32_t e = catalogue->first_entry(root).value();
-       e < catalogue->entries_end(root).value(); ++e) {
-    const EntryId entry(e);
-    if (catalogue->name(entry) != kAlignedManifest ||
-        catalogue->kind(entry) != EntryKind::kFile) {
-      continue;
-    }
-    dirs->dirs_.emplace(catalogue->parent(entry),
-                        ReadManifest(source, catalogue->path(entry),
-                                     catalogue->attributes(entry)));
+  for (uint32_t d = root.value(); d < catalogue->subtree_end(root).value();
+       ++d) {
+    const DirId dir(d);
+    const absl::optional<EntryId> entry =
+        catalogue->Find(dir, kAlignedManifest);
+    if (!entry || catalogue->kind(*entry) != EntryKind::kFile) continue;
+    dirs->dirs_.emplace(dir, ReadManifest(source, catalogue->path(*entry),
+                                          catalogue->attributes(*entry)));
   }
   return dirs;
 }
 
 absl::StatusOr<absl::optional<PaddedDirs::Padded>> PaddedDirs::Find(
     EntryId file) const {
+  if (dirs_.empty()) return absl::nullopt;
   const DirId dir = catalogue_->parent(file);
   const auto found = dirs_.find(dir);
   if (found == dirs_.end() || catalogue_->kind(file) != EntryKind::kFile) {

@@ -137,10 +137,10 @@ absl::optional<RecordHint> FindRecordHint(const Catalogue& catalogue) {
         in_split[catalogue.parent(entry).value()]) {
       continue;
     }
-    all_bytes += catalogue.attributes(entry).size;
+    all_bytes += catalogue.file_size(entry);
     std::string rule = RuleFor(name);
     if (rule.empty()) continue;
-    bytes += catalogue.attributes(entry).size;
+    bytes += catalogue.file_size(entry);
     if (hint.files++ == 0) hint.first = catalogue.path(entry);
     rules.insert(std::move(rule));
   }

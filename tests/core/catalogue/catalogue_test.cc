@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/catalogue/catalogue.h"
 
+#include <random>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "core/dataset/grouping.h"
 #include "gmock/gmock.h"
@@ -65,7 +68,7 @@ TEST(FingerprintTest, BordersOfNamesCount) {
   EXPECT_NE(one.Scanned().fingerprint(), two.Scanned().fingerprint());
 }
 
-TEST(CatalogueTest, CostsLessThan72BytesAFileWithItsGrouping) {
+TEST(CatalogueTest, CostsLessThan64BytesAFileWithItsGrouping) {
   TempTree tree;
   const uint64_t files = 20000;
   for (uint64_t i = 0; i < files; ++i) {
@@ -79,7 +82,7 @@ TEST(CatalogueTest, CostsLessThan72BytesAFileWithItsGrouping) {
   EXPECT_EQ(grouping.group_count(), 20u);
   uint64_t bytes = catalogue.memory_bytes() - catalogue.name_bytes() +
                    grouping.memory_bytes();
-  EXPECT_LE(bytes, 72 * files);
+  EXPECT_LE(bytes, 64 * files);
 }
 
 // Three files, the last two of them on another device.
@@ -129,6 +132,31 @@ TEST(CatalogueTest, FilesOfManyGigabytesKeepTheirBlocks) {
   Catalogue catalogue = tree.Scanned();
   EXPECT_EQ(catalogue.attributes(EntryId(0)).size, uint64_t{5} << 30);
   EXPECT_EQ(catalogue.total_bytes(), uint64_t{5} << 30);
+}
+
+TEST(CatalogueTest, EachEntryOfARandomTreeIsInItsDirectory) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 5; ++round) {
+    TempTree tree;
+    // Some directories are empty, some take several places of dir_at.
+    for (int d = 0; d < 40; ++d) {
+      const std::string dir = absl::StrCat("a", random() % 5, "/b", d, "/");
+      tree.Dir(dir);
+      for (unsigned k = random() % 3 * (random() % 150); k > 0; --k) {
+        tree.File(absl::StrCat(dir, k));
+      }
+    }
+    const Catalogue catalogue = tree.Scanned();
+    uint32_t entry = 0;
+    for (uint32_t d = 0; d < catalogue.dir_count(); ++d) {
+      for (uint32_t k = 0; k < catalogue.dir_size(DirId(d)); ++k, ++entry) {
+        ASSERT_EQ(catalogue.parent(EntryId(entry)), DirId(d)) << entry;
+      }
+    }
+    EXPECT_EQ(entry, catalogue.entry_count());
+  }
 }
 
 }  // namespace

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/dataset/splits.h"
 
+#include <random>
+#include <regex>
+#include <string>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/base/temp_tree.h"
@@ -56,6 +61,33 @@ TEST(SplitsTest, DirectoriesBelowASplitAreInIt) {
   for (const char* path : {"", "train", "train/cat", "x", "x/testy"}) {
     EXPECT_FALSE(of(path)) << path;
   }
+}
+
+// Against the rule as a regular expression, on names of pieces of its words.
+TEST(SplitsTest, AgreesWithAPlainSearchOnRandomNames) {
+  const std::regex validation(
+      "(^|[^a-z])(val|valid|validation|dev|eval)($|[^a-z])", std::regex::icase);
+  const std::regex test("(^|[^a-z])(test|testing|t10k)($|[^a-z])|\\.t$",
+                        std::regex::icase);
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  const std::vector<std::string> pieces = {
+      "val", "VALID", "dev", "Test",  "testing", "T10k", "t", ".", "_",
+      "1",   "jpeg",  "e",   "ation", "ing",     "10",   "k", "-", "eval"};
+  int splits = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string name;
+    for (unsigned k = 1 + random() % 5; k > 0; --k) {
+      name += pieces[random() % pieces.size()];
+    }
+    const bool expected =
+        std::regex_search(name, validation) || std::regex_search(name, test);
+    EXPECT_EQ(SplitOf(name) != SplitKind::kNone, expected) << name;
+    splits += expected;
+  }
+  EXPECT_GT(splits, 1000);
+  EXPECT_LT(splits, 19000);
 }
 
 }  // namespace

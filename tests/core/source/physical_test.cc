@@ -118,7 +118,7 @@ TEST_F(PhysicalTest, FilesOfOtherDevicesLieFarApart) {
   DirId d1 = *tree_.Scanned().FindDir("d1");
   std::set<uint32_t> moved;
   for (uint32_t e = 0; e < tables.size.size(); ++e) {
-    if (tables.parent[e] != d1.value()) continue;
+    if (tables.DirOf(e) != d1.value()) continue;
     if (moved.empty()) {
       tables.classes.push_back(tables.classes[tables.attr_class[e]]);
       tables.classes.back().device = 1;

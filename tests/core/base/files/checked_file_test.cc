@@ -158,6 +158,22 @@ TEST(CheckedFileTest, WhatIsWrittenIsRead) {
   }
 }
 
+// Its columns are cleared on several processors, and it is read ahead.
+TEST(CheckedFileTest, ALargeFileIsReadAsItWasWritten) {
+  WrittenFile file;
+  for (uint64_t i = 0; i < uint64_t{3} << 20; ++i) file.words.push_back(i * i);
+  file.letters = std::string(5000000, 'x') + "y";
+  const TempTree tree;
+  Spill(tree.At("file"), Written(kAlignedTestFormat, file));
+  auto reader = CheckedFileReader::Open(kAlignedTestFormat, tree.At("file"),
+                                        uint64_t{1} << 30);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  WrittenFile read;
+  EXPECT_EQ(ReadBy(*reader, read), absl::OkStatus());
+  EXPECT_TRUE(read.words == file.words);
+  EXPECT_TRUE(read.letters == file.letters);
+}
+
 TEST(CheckedFileTest, EveryTruncationAndEveryFlippedBitIsRefused) {
   for (const auto& format : {kPlainFormat, kAlignedTestFormat, kSeededFormat}) {
     const std::string good = Written(format, {{1, 2, 3}, "abcde"});

@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "core/formats/columnar/columnar_formats.h"
 #include "core/formats/tar/tar_format.h"
 #include "core/formats/tfrecord/tfrecord_format.h"
@@ -73,6 +75,17 @@ TEST(FormatsTest, SomeNamesSayWhatTheyAre) {
         "tfrecord", "a.tfrecord.idx", "parquet", "a.parquet.crc", "a.arrow.gz",
         "_metadata"}) {
     EXPECT_EQ(FormatByName(name), nullptr) << name;
+  }
+}
+
+TEST(FormatsTest, EachSuffixIsFoundByNameInAnyCase) {
+  for (const RecordFormat* format : RecordFormats()) {
+    for (const absl::string_view suffix : format->suffixes()) {
+      const std::string name = absl::StrCat("a", suffix);
+      EXPECT_EQ(FormatByName(name), format) << name;
+      EXPECT_EQ(FormatByName(absl::AsciiStrToUpper(name)), format) << name;
+      EXPECT_EQ(FormatByName(name + "g"), nullptr) << name;
+    }
   }
 }
 
