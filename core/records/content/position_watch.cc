@@ -27,6 +27,11 @@ bool PositionWatch::Wanted(EntryId file, uint64_t begin, uint64_t end) {
   return false;
 }
 
+bool PositionWatch::MayBeLastStep(EntryId file, uint64_t begin) const {
+  const auto found = state_.find(file);
+  return found != state_.end() && begin <= found->second.end + kGap * kMostStep;
+}
+
 bool PositionWatch::OpensPieces(EntryId file, uint32_t process,
                                 Pass pass) const {
   const auto found = state_.find(file);

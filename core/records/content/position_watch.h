@@ -23,6 +23,10 @@ class PositionWatch {
   // The first read after an open begins far behind all that was read: returns
   // true.
   bool Wanted(EntryId file, uint64_t begin, uint64_t end);
+  // Returns whether it was near enough all the same, if `end` was the end of
+  // the file. The last step is cut there, so its length says nothing of the
+  // steps before it.
+  bool MayBeLastStep(EntryId file, uint64_t begin) const;
   // A container was read to its end: it is no longer watched.
   void Complete(EntryId file) { state_.erase(file); }
 
@@ -42,9 +46,9 @@ class PositionWatch {
     uint64_t grown = 0;    // of these, those that brought more
   };
   // The kernel reads ahead in steps that double. The daemon's threads may take
-  // a step before an earlier one, so a gap of a few steps says nothing. The
-  // last step of a file may be a small one.
+  // a step before an earlier one, so a gap of a few steps says nothing.
   static constexpr uint64_t kGap = 4;
+  static constexpr uint64_t kMostStep = uint64_t{1} << 20;  // of any kernel
   static constexpr uint64_t kLeastGap = uint64_t{256} << 10;
   // A program may look at a file's head before it reads it, or break off.
   static constexpr uint64_t kMostPieces = 4;

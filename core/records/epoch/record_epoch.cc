@@ -221,6 +221,7 @@ std::shared_ptr<RecordEpoch> RecordEpoch::NoteWanted(EntryId file,
                                                      uint64_t begin,
                                                      uint64_t end) {
   std::shared_ptr<RecordEpoch> before;  // is destroyed without the lock
+  bool may_be_last = false;
   {
     MutexLock lock(mu_);
     const bool jumps = watch_.Wanted(file, begin, end);
@@ -229,6 +230,11 @@ std::shared_ptr<RecordEpoch> RecordEpoch::NoteWanted(EntryId file,
       before = std::move(before_);
       return nullptr;
     }
+    may_be_last = watch_.MayBeLastStep(file, begin);
+  }
+  if (may_be_last) {
+    const absl::optional<ContainerSet::Shown> shown = KnownBytes(file);
+    if (shown && end >= shown->bytes) return nullptr;
   }
   return NoteJump(file);
 }

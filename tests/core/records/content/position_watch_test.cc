@@ -56,6 +56,19 @@ TEST(PositionWatchTest, TheEndOfASmallFileMayComeFirst) {
   EXPECT_FALSE(watch.Wanted(file, 0, 100 << 10));
 }
 
+// The kernel has the first 256 KiB from an earlier open. A step of 1 MiB is on
+// its way, and the rest of the file is taken before it.
+TEST(PositionWatchTest, TheLastStepMayComeBeforeALargeOne) {
+  PositionWatch watch;
+  const EntryId file(3);
+  watch.Opened(file, kProcess);
+  ReadForward(watch, file, 0, 256 << 10);
+  watch.Opened(file, kProcess);
+  EXPECT_TRUE(watch.Wanted(file, 1280 << 10, 1496 << 10));
+  EXPECT_TRUE(watch.MayBeLastStep(file, 1280 << 10));
+  EXPECT_FALSE(watch.MayBeLastStep(file, 64 << 20));
+}
+
 TEST(PositionWatchTest, AFirstReadInTheMiddleIsOfAPosition) {
   PositionWatch watch;
   const EntryId file(3);

@@ -333,6 +333,26 @@ TEST_F(RecordEpochTest, WithoutAContainerThereIsNoPass) {
   }
 }
 
+// A thread of the daemon takes the last step of reading ahead before a large
+// one that comes before it. No place is kept.
+TEST_F(RecordEpochTest, TheLastStepOfAFileIsNoJump) {
+  Index();
+  const auto epoch = Make(0);
+  EXPECT_EQ(OpenBy(*epoch, a_, kReader), OpenIs::kOfThisPass);
+  for (const uint64_t begin : {2'900'000, 1'000'000, 0}) {
+    const auto read = Ask(*epoch, a_, begin, kBytes - begin);
+    test_.asked->ComeAll();
+    EXPECT_EQ(read->answers, 1);
+  }
+  EXPECT_EQ(containers_->by_hand(), 0u);
+  // A piece of the middle is another matter.
+  EXPECT_EQ(OpenBy(*epoch, b_, kReader), OpenIs::kOfThisPass);
+  const auto read = Ask(*epoch, b_, 2'000'000, 50'000);
+  test_.asked->ComeAll();
+  EXPECT_EQ(read->answers, 1);
+  EXPECT_EQ(containers_->by_hand(), ContainerSet::kPositionsKept);
+}
+
 // A program made a list of positions in one pass, and seeks in the next.
 TEST_F(RecordEpochTest, WhoKeepsPositionsGetsTheOrderOfThePassBefore) {
   Index();
