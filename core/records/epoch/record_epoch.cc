@@ -230,7 +230,9 @@ std::shared_ptr<RecordEpoch> RecordEpoch::NoteWanted(EntryId file,
       before = std::move(before_);
       return nullptr;
     }
-    may_be_last = watch_.MayBeLastStep(file, begin);
+    // The first read of a pass that follows another one is no step of reading
+    // ahead. In doubt its reader has positions of the pass before.
+    may_be_last = before_ == nullptr && watch_.MayBeLastStep(file, begin);
   }
   if (may_be_last) {
     const absl::optional<ContainerSet::Shown> shown = KnownBytes(file);

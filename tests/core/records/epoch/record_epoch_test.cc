@@ -345,7 +345,19 @@ TEST_F(RecordEpochTest, TheLastStepOfAFileIsNoJump) {
     EXPECT_EQ(read->answers, 1);
   }
   EXPECT_EQ(containers_->by_hand(), 0u);
-  // A piece of the middle is another matter.
+  // Who begins a pass with it may have kept its place in the pass before.
+  const auto next = Make(1);
+  next->Follow(epoch);
+  EXPECT_EQ(OpenBy(*next, a_, kReader), OpenIs::kOfThisPass);
+  const auto last = Ask(*next, a_, 2'900'000, 100'000);
+  test_.asked->ComeAll();
+  EXPECT_EQ(last->bytes, Expected(a_, 0).substr(2'900'000));
+  EXPECT_EQ(containers_->by_hand(), ContainerSet::kPositionsKept);
+}
+
+TEST_F(RecordEpochTest, APieceOfTheMiddleIsAJump) {
+  Index();
+  const auto epoch = Make(0);
   EXPECT_EQ(OpenBy(*epoch, b_, kReader), OpenIs::kOfThisPass);
   const auto read = Ask(*epoch, b_, 2'000'000, 50'000);
   test_.asked->ComeAll();
