@@ -11,7 +11,7 @@ namespace shufflefs {
 absl::StatusOr<std::unique_ptr<Dataset>> Dataset::Make(
     std::shared_ptr<const Catalogue> catalogue, const ViewConfig& config,
     const std::string& groups_text, const std::vector<std::string>& views,
-    const Verdicts& verdicts) {
+    const SafetyByDir& verdicts) {
   const absl::optional<DirId> root = catalogue->FindDir(config.path);
   if (!root) {
     return absl::NotFoundError(

@@ -37,7 +37,7 @@ class Dataset {
       std::shared_ptr<const Catalogue> catalogue, const ViewConfig& config,
       const std::string& groups_text,
       const std::vector<std::string>& views = {},
-      const Verdicts& verdicts = {});
+      const SafetyByDir& verdicts = {});
 
   const Catalogue& catalogue() const { return *catalogue_; }
   const std::shared_ptr<const Catalogue>& shared_catalogue() const {

@@ -62,7 +62,7 @@ SubstitutionSafety Judge(const Catalogue& catalogue, DirId root,
                          const SubstitutionSafetyOptions& options);
 
 // What Judge says of some roots, with the usual options.
-using Verdicts = std::map<DirId, SubstitutionSafety>;
+using SafetyByDir = std::map<DirId, SubstitutionSafety>;
 
 }  // namespace shufflefs
 

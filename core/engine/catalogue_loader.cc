@@ -28,8 +28,8 @@ std::string PathInside(const std::string& source,
 
 // Empty if there is no memory for it. Then who needs a verdict finds it, and
 // says so.
-Verdicts JudgeViews(const Catalogue& catalogue, const MountConfig& config) {
-  Verdicts verdicts;
+SafetyByDir JudgeViews(const Catalogue& catalogue, const MountConfig& config) {
+  SafetyByDir verdicts;
   const absl::Status judged = OrExhausted("views", [&] {
     for (const ViewConfig& view : config.views) {
       const absl::optional<DirId> root = catalogue.FindDir(view.path);
@@ -37,7 +37,7 @@ Verdicts JudgeViews(const Catalogue& catalogue, const MountConfig& config) {
     }
     return absl::OkStatus();
   });
-  return judged.ok() ? verdicts : Verdicts();
+  return judged.ok() ? verdicts : SafetyByDir();
 }
 
 // Errors: NotFound if there is no saved catalogue.

@@ -32,7 +32,7 @@ struct FoundCatalogue {
   bool was_saved = false;
   // On the views, of a saved catalogue. They were found while the source was
   // asked whether it has changed.
-  Verdicts verdicts;
+  SafetyByDir verdicts;
 };
 
 // Blocks for the scan. If a catalogue cannot be saved, logs a line. Errors:

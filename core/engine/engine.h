@@ -210,7 +210,7 @@ class Engine {
   // A saved catalogue whose rights were not checked yet. Only the thread that
   // loads uses it.
   std::shared_ptr<const Catalogue> unchecked_;
-  Verdicts verdicts_;  // on the views of the catalogue; set by Load
+  SafetyByDir verdicts_;  // on the views of the catalogue; set by Load
 
   // Set once, before served_ publishes it.
   std::unique_ptr<const ServedDataset> served_owner_;

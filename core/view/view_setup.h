@@ -156,7 +156,7 @@ struct SetupTools {
   std::function<void()> waits;
   PathReach reach;                 // opens the groups file; may be empty
   std::vector<std::string> views;  // the paths of all views of the mount
-  Verdicts verdicts;               // on some of the catalogue's directories
+  SafetyByDir verdicts;            // on some of the catalogue's directories
 };
 
 struct ViewSetup {
