@@ -49,7 +49,7 @@ struct LedgerEpoch {
   uint64_t options_hash = 0;  // of the policy's options
   Substitute substitute = Substitute::kNever;
   bool identity = false;  // every name shows its own sample
-  // Names are bound as they are asked for. Only the consumed pairs and
+  // Names are bound as they are asked for. Only the pairs that are recorded and
   // `retained` say what they show.
   bool reactive = false;
   // Set by Ledger::Continue: the view's last epoch continues, and its consumed

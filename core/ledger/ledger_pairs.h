@@ -31,7 +31,7 @@ std::array<uint64_t, 3> ShownRecord(uint8_t view, const NameBinding& pair,
 absl::StatusOr<NameBinding> DecodeShown(absl::Span<const uint64_t> record);
 
 struct PairSet {
-  bool consumed = false;  // in this pass; else bound before it
+  bool consumed = false;  // in this pass; else only bound, or before it
   PackedPairs pairs;
 };
 // InvalidArgument: more than kMaxSetPairs.
