@@ -182,8 +182,8 @@ class SampleProducer : public ContentProvider,
   bool LeaveSample(SampleId sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The reader of `file` is done with it.
   void Finish(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The reader of `file` closed it. Returns whether that may free memory.
-  bool CloseNow(EntryId file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The reader of `file` closed it.
+  void CloseHeld(EntryId file, Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The same for what was opened long ago.
   void CloseReported() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void DropLingering() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -187,30 +187,22 @@ void SampleProducer::Finish(EntryId file) {
 void SampleProducer::Close(EntryId file) {
   {
     MutexLock lock(mu_);
-    if (!CloseNow(file)) return;
+    const std::shared_ptr<Held> held = held_.Find(file);
+    if (held == nullptr) return;
+    CloseHeld(file, *held);
   }
   Refill();
 }
 
-bool SampleProducer::CloseNow(EntryId file) {
-  const SampleId sample = dataset_->grouping().sample(file);
-  const std::shared_ptr<Held> held = held_.Find(file);
-  if (held == nullptr) {
-    // Nobody asked for its bytes, so nobody will: the kernel has them.
-    if (!repeats() && binder_->NameOf(sample) && served_.Set(sample.value())) {
-      binder_->Bypassed(sample);
-    }
-    return false;
-  }
+void SampleProducer::CloseHeld(EntryId file, Held& held) {
   // This epoch does not show it: it was opened in an earlier one.
-  if (Foreign(file, *held)) return false;
-  if (KeptForNext(file, *held) || Keep(file, *held)) return false;
-  if (!held->here) {
-    held->closed = held->waiters.empty();
-    return true;
+  if (Foreign(file, held)) return;
+  if (KeptForNext(file, held) || Keep(file, held)) return;
+  if (held.here) {
+    Finish(file);
+  } else {
+    held.closed = held.waiters.empty();
   }
-  Finish(file);
-  return true;
 }
 
 void SampleProducer::NoteReportedOpen(EntryId file) {
@@ -223,8 +215,16 @@ void SampleProducer::CloseReported() {
   if (opened_.empty()) return;
   const auto long_ago = std::chrono::steady_clock::now() - kOpenLong;
   while (!opened_.empty() && opened_.front().since < long_ago) {
-    CloseNow(opened_.front().file);
+    const EntryId file = opened_.front().file;
     opened_.pop_front();
+    const SampleId sample = dataset_->grouping().sample(file);
+    if (const std::shared_ptr<Held> held = held_.Find(file)) {
+      CloseHeld(file, *held);
+    } else if (!repeats() && binder_->NameOf(sample) &&
+               served_.Set(sample.value())) {
+      // Nobody asked for its bytes, so nobody will: the kernel has them.
+      binder_->Bypassed(sample);
+    }
   }
 }
 
