@@ -135,9 +135,10 @@ class SampleProducer : public ContentProvider,
   void Close(EntryId file) override;
   ProducerStatus status() const override;
 
-  // A reader has opened the file, and nobody will say when it closes it: the
-  // kernel reports opens only. After kOpenLong the file counts as closed. If
-  // the kernel has its pages, the reader never asks for bytes.
+  // A reader has opened the file, which may be of no sample. Nobody will say
+  // when it closes it: the kernel reports opens only. After kOpenLong the file
+  // counts as closed. If the kernel has its pages, the reader never asks for
+  // bytes.
   void NoteReportedOpen(EntryId file);
 
  private:

@@ -206,13 +206,13 @@ void SampleProducer::CloseHeld(EntryId file, Held& held) {
 }
 
 void SampleProducer::NoteReportedOpen(EntryId file) {
+  if (!dataset_->grouping().place(file)) return;
   MutexLock lock(mu_);
   opened_.push_back({file, std::chrono::steady_clock::now()});
   CloseReported();
 }
 
 void SampleProducer::CloseReported() {
-  if (opened_.empty()) return;
   const auto long_ago = std::chrono::steady_clock::now() - kOpenLong;
   while (!opened_.empty() && opened_.front().since < long_ago) {
     const EntryId file = opened_.front().file;

@@ -259,6 +259,20 @@ def test_the_pool_of_brand_is_not_full_of_what_nobody_reads(mounts, folder):
     assert view["bypass"] < 600, view
 
 
+# A file of no sample is opened like the others, and reported like them.
+def test_files_of_no_sample_beside_those_of_brand(mounts, folder):
+    source = trees.class_folders(folder / "source", 2, 100)
+    (source / "c0" / "README.txt").write_text("about these pictures")
+    mount = reported(mounts(source, {**OBSERVED, "policy": "brand",
+                                     "memory": "8MiB"}))
+    for number, shown in enumerate(passes(mount, 3)):
+        assert each_once(shown, source), number
+        assert (mount.path / "c0" / "README.txt").read_text() == (
+            "about these pictures")
+        time.sleep(1.1)  # it counts as closed now
+    assert mount.view()["bypass"] == 0
+
+
 MET = {**OBSERVED, "policy": "met", "met.mini_epochs": "3", "met.repeat": "2",
        "met.epochs": "6"}
 
